@@ -1,0 +1,71 @@
+"""Files that appear whole or not at all."""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from dpn_plugin.errors import UserError
+
+__all__ = ["replacing", "write_text"]
+
+
+@contextmanager
+def replacing(path: str | Path) -> Iterator[Path]:
+    """
+    Give a temporary path beside ``path``; move it into place when the block ends well.
+
+    The data reaches the disk before the name does, so a reader sees the old file or the new one,
+    also after a power cut. When the block raises, the old file stays and the temporary one goes.
+
+    :param path: the file to write
+    :raises UserError: if the disk is full or the folder cannot be written
+    """
+    path = Path(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+        os.close(handle)
+    except OSError as error:
+        raise _cannot_write(path, error) from error
+    temporary = Path(name)
+    try:
+        yield temporary
+        _sync(temporary)
+        # mkstemp makes the file private; the result gets the permissions of an ordinary file
+        temporary.chmod(0o666 & ~_umask())
+        temporary.replace(path)
+        _sync(path.parent)
+    except OSError as error:
+        raise _cannot_write(path, error) from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_text(path: str | Path, text: str) -> None:
+    """
+    :param path: the file to write
+    :param text: its whole content, written as UTF-8
+    """
+    with replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _cannot_write(path: Path, error: OSError) -> UserError:
+    reason = error.strerror or str(error)
+    return UserError(f"Cannot write {path}: {reason}. What was there before is unchanged.")
