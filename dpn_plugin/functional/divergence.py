@@ -1,0 +1,71 @@
+r"""
+The Kullback-Leibler divergence between two Dirichlet distributions, from log-concentrations.
+
+With :math:`\alpha = e^z`, :math:`\beta = e^w`, their means :math:`a, b` and the remainders
+:math:`r, q` of :mod:`dpn_plugin.functional.special`, the Stirling terms cancel on paper:
+
+.. math::
+    \mathrm{KL}(\alpha \,\|\, \beta) = \beta_0\, \mathrm{KL}(b \,\|\, a)
+      + \tfrac12 \Bigl[\sum_c (z_c - w_c) - \ln\frac{\alpha_0}{\beta_0}\Bigr]
+      + \sum_c \bigl[r(\beta_c) - r(\alpha_c) - (\alpha_c - \beta_c) q(\alpha_c)\bigr]
+      - r(\beta_0) + r(\alpha_0) + (\alpha_0 - \beta_0) q(\alpha_0)
+"""
+
+import torch
+from torch import Tensor
+
+from dpn_plugin.functional.logits import check_logits, computed_dtype
+from dpn_plugin.functional.special import remainders
+
+__all__ = ["dirichlet_kl"]
+
+
+def dirichlet_kl(log_p: Tensor, log_q: Tensor) -> Tensor:
+    r"""
+    :math:`\mathrm{KL}(\mathrm{Dir}(e^{\texttt{log\_p}}) \,\|\, \mathrm{Dir}(e^{\texttt{log\_q}}))`;
+    exchange the arguments for the other direction.
+
+    :param log_p: log-concentrations, shape :math:`B \times K` or :math:`B \times K \times H \times W`
+    :param log_q: log-concentrations of a shape that broadcasts with ``log_p``
+    :return: the divergence, shape :math:`B` or :math:`B \times H \times W`, differentiable in both
+    """
+    check_logits(log_p, "log_p")
+    check_logits(log_q, "log_q")
+    dtype = computed_dtype(torch.promote_types(log_p.dtype, log_q.dtype))
+    z, w = torch.broadcast_tensors(log_p.to(dtype), log_q.to(dtype))
+    z0, w0 = torch.logsumexp(z, dim=1), torch.logsumexp(w, dim=1)
+    p, q, p0, q0 = (remainders(v) for v in (z, w, z0, w0))
+    stirling = 0.5 * ((z - w).sum(dim=1) - (z0 - w0)) + (q.r - p.r).sum(dim=1) - (q0.r - p0.r)
+    mean = _mean_divergence(z - z0.unsqueeze(1), w - w0.unsqueeze(1), w)
+    return mean + stirling + _poles(w - z, w0 - z0, p.aq, p0.aq)
+
+
+def _mean_divergence(log_a: Tensor, log_b: Tensor, w: Tensor) -> Tensor:
+    r""":return: :math:`\beta_0 \sum_c [b_c d_c - b_c + a_c]`, :math:`d = \ln b - \ln a`; no term
+    is negative, so equal means give zero however large :math:`\beta_0` is"""
+    d = log_b - log_a
+    near = d.abs() < 0.5
+    beta0 = torch.exp(w - log_b)
+    far_term = torch.exp(w) * (d - 1) + beta0 * torch.exp(log_a)
+    near_term = torch.exp(w) * _exp_remainder(torch.where(near, -d, 0.0))
+    return torch.where(near, near_term, far_term).sum(dim=1)
+
+
+def _exp_remainder(x: Tensor) -> Tensor:
+    """:return: exp(x) - 1 - x for |x| < 1/2, by its series"""
+    value = torch.zeros_like(x)
+    for k in range(16, 2, -1):
+        value = (value + 1) * x / k
+    return (value + 1) * x * x / 2
+
+
+def _poles(step: Tensor, step0: Tensor, aq: Tensor, aq0: Tensor) -> Tensor:
+    r""":return: :math:`\sum_c (\beta_c - \alpha_c) q(\alpha_c) - (\beta_0 - \alpha_0) q(\alpha_0)`
+    from the logarithms of the ratios :math:`\beta / \alpha`"""
+    top = step.detach().amax(dim=1)
+    large = top > 40  # where the exponentials may overflow one by one; then the -1 is nothing
+    safe = torch.where(large, 0.0, 1.0)
+    near = (aq * torch.expm1(step * safe.unsqueeze(1))).sum(dim=1) - aq0 * torch.expm1(step0 * safe)
+    inner = (aq * torch.exp(step - top.unsqueeze(1))).sum(dim=1) - aq0 * torch.exp(step0 - top)
+    far = torch.exp(torch.where(large, top, 0.0)) * inner
+    return torch.where(large, far, near)

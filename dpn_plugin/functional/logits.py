@@ -1,0 +1,80 @@
+"""What every function of logits shares: the checks, the layout, and memory that stays bounded."""
+
+from collections.abc import Callable
+from functools import cache
+
+import torch
+from torch import Tensor
+
+__all__ = ["by_class", "check_logits", "computed_dtype"]
+
+#: elements worked on at a time; the temporaries of one chunk fit into the processor's cache
+CHUNK = 1 << 16
+#: a compiled function keeps its temporaries in registers and gains from longer loops
+COMPILED_CHUNK = 1 << 20
+
+
+def check_logits(logits: Tensor, name: str = "logits") -> None:
+    """
+    :param logits: the tensor to check
+    :param name: what the caller calls it
+    :raises TypeError: if it is not a floating point tensor
+    :raises ValueError: if the shape is neither B x K nor B x K x H x W, K is below 2, or a value is
+        not finite
+    """
+    if not isinstance(logits, Tensor):
+        raise TypeError(f"{name} must be a torch.Tensor, not {type(logits).__name__}.")
+    if not logits.is_floating_point():
+        raise TypeError(f"{name} must be floating point, not {logits.dtype}.")
+    if logits.dim() not in (2, 4):
+        shape = tuple(logits.shape)
+        raise ValueError(f"{name} must have shape (B, K) or (B, K, H, W), not {shape}.")
+    if logits.shape[1] < 2:
+        raise ValueError(f"{name} must have at least 2 classes, not {logits.shape[1]}.")
+    # a graph cannot branch on values: exported and compiled code is checked by its caller
+    if not torch.compiler.is_compiling():
+        _check_finite(logits, name)
+
+
+def computed_dtype(dtype: torch.dtype) -> torch.dtype:
+    """:return: float64 for float64, else float32: half precision cannot hold the results"""
+    return torch.float64 if dtype == torch.float64 else torch.float32
+
+
+def by_class(
+    function: Callable[[Tensor], tuple[Tensor, ...]], logits: Tensor, compile: bool = False
+) -> list[Tensor]:
+    """
+    Apply ``function`` to the logits, chunk by chunk.
+
+    :param function: takes logits of shape :math:`K \\times n`, classes first so that sums over the
+        classes run along whole vectors; returns tensors of shape :math:`n`
+    :param logits: shape :math:`B \\times K` or :math:`B \\times K \\times H \\times W`
+    :param compile: whether to run ``function`` through :func:`torch.compile`
+    :return: the results, of shape :math:`B` or :math:`B \\times H \\times W`
+    """
+    check_logits(logits)
+    rows = logits.movedim(1, -1)
+    shape = rows.shape[:-1]
+    rows = rows.reshape(-1, logits.shape[1])
+    size = max(1, (COMPILED_CHUNK if compile else CHUNK) // logits.shape[1])
+    work = _compiled(function) if compile else function
+    dtype = computed_dtype(logits.dtype)
+    parts = [work(chunk.T.to(dtype).contiguous()) for chunk in rows.split(size)]
+    return [torch.cat(values).reshape(shape) for values in zip(*parts, strict=True)]
+
+
+@cache
+def _compiled(function: Callable) -> Callable:
+    return torch.compile(function, dynamic=True)
+
+
+def _check_finite(logits: Tensor, name: str) -> None:
+    if logits.numel() == 0:
+        return
+    low, high = torch.aminmax(logits.detach())
+    if not (torch.isfinite(low) and torch.isfinite(high)):
+        bad = int((~torch.isfinite(logits)).sum())
+        raise ValueError(
+            f"{name} must be finite; {bad} of {logits.numel()} values are NaN or infinite."
+        )
