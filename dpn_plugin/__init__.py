@@ -8,7 +8,7 @@ hosts' namespaces are extended when somebody imports them.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from dpn_plugin.plugins import bridges
+from dpn_plugin.plugins.bridges import install as _extend_hosts
 from dpn_plugin.plugins.hookspecs import Entry, hookimpl
 
 if TYPE_CHECKING:
@@ -52,4 +52,4 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-bridges.install()
+_extend_hosts()

@@ -1,0 +1,5 @@
+"""``python -m dpn_plugin`` is the command ``dpn``."""
+
+from dpn_plugin.cli import main
+
+main()

@@ -1,0 +1,95 @@
+"""``dpn doctor``: what a report of a problem should begin with."""
+
+import platform
+from importlib import metadata
+from typing import Any
+
+import typer
+
+from dpn_plugin import __version__
+from dpn_plugin.cli.output import JsonOption, print_json, print_note, print_table
+from dpn_plugin.cli.plugins import failure_records, plugin_records, print_plugins
+from dpn_plugin.plugins.discovery import reason
+
+__all__ = ["doctor"]
+
+_REQUIRED = (
+    "torch",
+    "torchvision",
+    "timm",
+    "pytorch-ood",
+    "scikit-learn",
+    "pandas",
+    "pluggy",
+    "typer",
+    "rich",
+    "pydantic",
+    "wrapt",
+    "safetensors",
+    "matplotlib",
+    "jinja2",
+)
+
+
+def doctor(as_json: JsonOption = False) -> None:
+    """
+    Show versions, devices and what is missing.
+
+    Ends with 1 if a required package is missing or a plugin failed, with 0 otherwise.
+    """
+    versions = {"dpn-plugin": __version__, "python": platform.python_version()}
+    packages = {name: _version(name) for name in _REQUIRED}
+    missing = [name for name, version in packages.items() if version is None]
+    if as_json:
+        print_json(_record(versions, packages, missing))
+    else:
+        _print(versions, packages, missing)
+    if missing or failure_records():
+        raise typer.Exit(1)
+
+
+def _record(
+    versions: dict[str, str], packages: dict[str, str | None], missing: list[str]
+) -> dict[str, Any]:
+    return {
+        "versions": versions | packages,
+        "platform": platform.platform(),
+        "devices": _devices(),
+        "plugins": plugin_records(),
+        "failures": failure_records(),
+        "missing": missing,
+    }
+
+
+def _print(versions: dict[str, str], packages: dict[str, str | None], missing: list[str]) -> None:
+    rows = [(name, version or "missing") for name, version in (versions | packages).items()]
+    print_table("versions", ("package", "version"), rows)
+    typer.echo()
+    print_plugins()
+    typer.echo()
+    # Last: torch takes seconds to import.
+    print_table("devices", ("device", "what"), [tuple(each.values()) for each in _devices()])
+    if missing:
+        print_note(f"Missing. To install: pip install {' '.join(missing)}")
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _devices() -> list[dict[str, str]]:
+    # A torch whose libraries do not fit the machine fails in many ways; to say so is the purpose.
+    try:
+        import torch
+    except Exception as error:
+        return [{"device": "none", "what": f"torch cannot be imported ({reason(error)})"}]
+    processor = platform.processor() or platform.machine()
+    found = {"cpu": f"{processor}, {torch.get_num_threads()} threads"}
+    for index in range(torch.cuda.device_count()):
+        found[f"cuda:{index}"] = torch.cuda.get_device_name(index)
+    if torch.backends.mps.is_available():
+        found["mps"] = "Apple GPU"
+    return [{"device": name, "what": what} for name, what in found.items()]

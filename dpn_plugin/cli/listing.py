@@ -1,0 +1,71 @@
+"""``dpn list``: what can be picked by name."""
+
+from typing import Annotated, Any
+
+import typer
+
+from dpn_plugin.cli.output import JsonOption, print_json, print_note, print_table
+from dpn_plugin.errors import choices
+from dpn_plugin.plugins import registry
+from dpn_plugin.plugins.hookspecs import KINDS
+from dpn_plugin.plugins.manager import plugins
+
+__all__ = ["listing"]
+
+_COLUMNS = ("name", "aliases", "summary", "package")
+
+
+def listing(
+    kind: Annotated[str, typer.Argument(help=f"{choices(KINDS)}.")],
+    pattern: Annotated[
+        str | None,
+        typer.Argument(help="Names or aliases with wildcards: 'dpn-*'."),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """
+    List what can be picked by name.
+
+    Backbones are those that plugins add; with a PATTERN ('*' for all of them) timm's own follow.
+    """
+    found = _records(kind, pattern)
+    if as_json:
+        print_json(found + _timm_records(kind, pattern))
+        return
+    # Ours first: timm takes seconds to import.
+    _print_records(kind, found)
+    hosted = _timm_records(kind, pattern)
+    if hosted:
+        _print_records("backbones of timm", hosted)
+    if not found and not hosted:
+        print_note(f"No {KINDS[kind]} matches {pattern!r}." if pattern else f"There are no {kind}.")
+    if kind == "backbones" and pattern is None:
+        print_note("timm's own backbones: dpn list backbones '*'")
+
+
+def _print_records(title: str, records: list[dict[str, Any]]) -> None:
+    if records:
+        rows = [{**each, "aliases": ", ".join(each["aliases"])}.values() for each in records]
+        print_table(title, _COLUMNS, map(tuple, rows))
+
+
+def _records(kind: str, pattern: str | None) -> list[dict[str, Any]]:
+    entries = registry.entries(kind, pattern)
+    sources = plugins().entries(kind)
+    return [
+        _record(each.name, each.aliases, each.summary, sources[each.name.lower()][1].package)
+        for each in entries
+    ]
+
+
+def _timm_records(kind: str, pattern: str | None) -> list[dict[str, Any]]:
+    if kind != "backbones" or pattern is None:
+        return []
+    import timm
+
+    ours = set(registry.list_backbones())
+    return [_record(name, (), "", "timm") for name in timm.list_models(pattern) if name not in ours]
+
+
+def _record(name: str, aliases: tuple[str, ...], summary: str, package: str) -> dict[str, Any]:
+    return dict(zip(_COLUMNS, (name, list(aliases), summary, package), strict=True))

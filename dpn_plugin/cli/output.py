@@ -1,0 +1,38 @@
+"""How commands print: tables for people, JSON for programs."""
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+__all__ = ["JsonOption", "print_json", "print_note", "print_table"]
+
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+
+
+def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """
+    :param title: the line above the table
+    :param columns: the heads of the columns; cells of the first are never broken
+    :param rows: the cells, printed as they are: brackets are no markup
+    """
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
+    for index, column in enumerate(columns):
+        table.add_column(column, no_wrap=index == 0, overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(str(cell)) for cell in row))
+    Console().print(table)
+
+
+def print_note(text: str) -> None:
+    """:param text: a remark for people; goes to stderr so that stdout holds the answer alone"""
+    Console(stderr=True).print(Text(text, style="dim"))
+
+
+def print_json(value: Any) -> None:
+    """:param value: what to print as JSON, on stdout, without colour"""
+    typer.echo(json.dumps(value, indent=2, ensure_ascii=False))

@@ -1,0 +1,74 @@
+"""What this package offers by name. Nothing here is imported before somebody uses it."""
+
+from collections.abc import Iterator
+
+from dpn_plugin.plugins.hookspecs import Entry, hookimpl
+
+__all__: list[str] = []
+
+_DETECTORS = "dpn_plugin.detectors"
+_LOSSES = "dpn_plugin.losses"
+_METHODS = "dpn_plugin.training.methods"
+_SOURCES = "dpn_plugin.data.sources"
+
+
+@hookimpl
+def dpn_detectors() -> Iterator[Entry]:
+    """The measures of the paper and the scorer on top of them."""
+    yield Entry("dpn-maxp", f"{_DETECTORS}:MaxProbability", "Largest mean probability")
+    yield Entry("dpn-entropy", f"{_DETECTORS}:PredictiveEntropy", "Entropy of the mean prediction")
+    yield Entry("dpn-mi", f"{_DETECTORS}:MutualInformation", "Mutual information of label and mean")
+    yield Entry("dpn-precision", f"{_DETECTORS}:Precision", "Precision of the Dirichlet, alpha0")
+    yield Entry(
+        "dpn-dent", f"{_DETECTORS}:DifferentialEntropy", "Differential entropy of the Dirichlet"
+    )
+    yield Entry(
+        "dpn-gaussian-kl",
+        f"{_DETECTORS}:GaussianKL",
+        "Gaussians over Max.P and D.Ent of correct, misclassified and OOD samples",
+    )
+
+
+@hookimpl
+def dpn_losses() -> Iterator[Entry]:
+    """The objectives of the paper's tables."""
+    yield Entry("ce", "pytorch_ood.loss:CrossEntropyLoss", "Cross-entropy; OOD samples are ignored")
+    yield Entry("oe", "pytorch_ood.loss:OutlierExposureLoss", "Outlier exposure")
+    yield Entry("edl", f"{_LOSSES}:EvidentialLoss", "Evidential deep learning")
+    yield Entry("dpn-fwd", f"{_LOSSES}:ForwardKLLoss", "Prior network, forward KL")
+    yield Entry("dpn-rev", f"{_LOSSES}:ReverseKLLoss", "Prior network, reverse KL")
+    yield Entry("dpn-plus", f"{_LOSSES}:dpn_plus", "Representation gap, lambda_out = 1/K + 0.5")
+    yield Entry("dpn-minus", f"{_LOSSES}:dpn_minus", "Representation gap, lambda_out = 1/K - 0.5")
+
+
+@hookimpl
+def dpn_methods() -> Iterator[Entry]:
+    """The rows of the paper's tables."""
+    yield Entry("baseline", f"{_METHODS}:BASELINE", "Cross-entropy on in-domain data")
+    yield Entry("oe", f"{_METHODS}:OE", "Outlier exposure")
+    yield Entry("edl", f"{_METHODS}:EDL", "Evidential deep learning")
+    yield Entry("dpn-fwd", f"{_METHODS}:DPN_FWD", "Prior network with forward KL")
+    yield Entry("dpn-rev", f"{_METHODS}:DPN_REV", "Prior network with reverse KL")
+    yield Entry("dpn-plus", f"{_METHODS}:DPN_PLUS", "Representation gap, OOD with alpha > 1")
+    yield Entry("dpn-minus", f"{_METHODS}:DPN_MINUS", "Representation gap, OOD with alpha < 1")
+    yield Entry("binary", f"{_METHODS}:BINARY", "In-domain against OOD, two classes")
+    yield Entry("mcdp", f"{_METHODS}:MCDP", "Monte Carlo dropout")
+    yield Entry("deep-ensemble", f"{_METHODS}:DEEP_ENSEMBLE", "Ensemble of baselines")
+
+
+@hookimpl
+def dpn_backbones() -> Iterator[Entry]:
+    """The networks of the paper that timm does not have."""
+    yield Entry("vgg16_cifar", "dpn_plugin.backbones.vgg:vgg16_cifar", "VGG-16 for small images")
+    yield Entry("mlp_synthetic", "dpn_plugin.backbones.mlp:mlp_synthetic", "MLP for 2-D points")
+
+
+@hookimpl
+def dpn_datasets() -> Iterator[Entry]:
+    """The schemes of ``source = "scheme:..."`` in a suite file."""
+    yield Entry("torchvision", f"{_SOURCES}.from_torchvision:load", "Data sets of torchvision")
+    yield Entry("pytorch_ood", f"{_SOURCES}.from_pytorch_ood:load", "Data sets of pytorch-ood")
+    yield Entry("sklearn", f"{_SOURCES}.from_sklearn:load", "Data sets of scikit-learn")
+    yield Entry("npz", f"{_SOURCES}.from_npz:load", "Images and labels in a NumPy archive")
+    yield Entry("folder", f"{_SOURCES}.from_folder:load", "A folder of images for every class")
+    yield Entry("synthetic", f"{_SOURCES}.from_synthetic:load", "Points in the plane")

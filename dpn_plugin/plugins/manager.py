@@ -1,0 +1,191 @@
+"""
+Loading plugins, one by one.
+
+pluggy's own loader stops at the first entry point that fails to import, a raising hook aborts the
+whole call, and a misspelt hook is silent. So every plugin has a manager of its own here: whatever
+it does is recorded as its failure and cannot reach the others.
+"""
+
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, redirect_stdout
+from dataclasses import replace
+from difflib import get_close_matches
+from functools import cache
+from threading import RLock
+from types import ModuleType
+from typing import Any
+
+import pluggy
+
+from dpn_plugin.errors import choices
+from dpn_plugin.plugins import hookspecs
+from dpn_plugin.plugins.discovery import (
+    Failure,
+    Source,
+    allow_list,
+    builtin_sources,
+    installed_sources,
+    reason,
+)
+from dpn_plugin.plugins.hookspecs import GROUP, KINDS, Entry
+
+__all__ = ["Plugin", "Plugins", "being_imported", "plugins"]
+
+
+class Plugin:
+    """
+    One loaded plugin.
+
+    :param source: where it comes from
+    :param implementation: the module or object with its hooks
+    :raises pluggy.PluginValidationError: if a hook asks for arguments that there are not
+    """
+
+    def __init__(self, source: Source, implementation: Any) -> None:
+        self.source = source
+        self._manager = pluggy.PluginManager(GROUP)
+        self._manager.add_hookspecs(hookspecs)
+        self._manager.register(implementation, source.point.name)
+        self._callers = self._manager.get_hookcallers(implementation) or []
+
+    @property
+    def hooks(self) -> list[str]:
+        """The hooks it implements and we know."""
+        return sorted(caller.name for caller in self._callers if caller.has_spec())
+
+    def mistakes(self) -> Iterator[str]:
+        """:return: a sentence for every hook that would never be called"""
+        known = [f"dpn_{kind}" for kind in KINDS]
+        if not self._callers:
+            yield f"has no hook; mark {choices(known)} with @dpn_plugin.hookimpl"
+        for caller in self._callers:
+            optional = all(hook.optionalhook for hook in caller.get_hookimpls())
+            if not caller.has_spec() and not optional:
+                close = get_close_matches(caller.name, known, n=1) or known
+                yield f"there is no hook {caller.name!r}; did you mean {choices(close)}?"
+
+    def call(self, kind: str) -> Iterator[Any]:
+        """
+        :param kind: a key of ``KINDS``
+        :return: what the plugin gives, unchecked
+        :raises TypeError: if that is no iterable of entries
+        """
+        for given in getattr(self._manager.hook, f"dpn_{kind}")():
+            if not isinstance(given, Iterable) or isinstance(given, str | bytes):
+                raise TypeError(f"gave a {type(given).__name__}; yield dpn_plugin.Entry objects")
+            yield from given
+
+
+class Plugins:
+    """
+    All plugins and what they give; each kind is asked for on first use.
+
+    :param allowed: entry points to load, see :func:`installed_sources`
+    """
+
+    def __init__(self, allowed: str | None) -> None:
+        installed, failures = installed_sources(allowed)
+        #: False if a plugin was found in the middle of its own import.
+        self.complete = True
+        self.loaded: list[Plugin] = []
+        self._failures = failures
+        self._entries: dict[str, dict[str, tuple[Entry, Source]]] = {}
+        self._lock = RLock()
+        for source in [*builtin_sources(), *installed]:
+            with self.recording(source, "cannot be loaded"):
+                self._load(source)
+
+    @property
+    def failures(self) -> list[Failure]:
+        """Everything that went wrong so far, after asking for every kind."""
+        for kind in KINDS:
+            self.entries(kind)
+        return list(self._failures)
+
+    def entries(self, kind: str) -> dict[str, tuple[Entry, Source]]:
+        """
+        :param kind: a key of ``KINDS``
+        :return: every entry with its source, by lower-case name and by lower-case alias
+        """
+        with self._lock:
+            if kind not in self._entries:
+                # Set first: a hook that asks for names of its own kind gets those before it.
+                self._entries[kind] = {}
+                for plugin in self.loaded:
+                    self._ask(plugin, kind)
+            return self._entries[kind]
+
+    @contextmanager
+    def recording(self, source: Source, problem: str) -> Iterator[None]:
+        """
+        Keep whatever the block raises as a failure of ``source``; Ctrl-C alone goes through.
+
+        :param source: whose code runs in the block
+        :param problem: what to call it, e.g. ``"cannot be loaded"``
+        """
+        try:
+            # A plugin that prints must not spoil `--json`.
+            with redirect_stdout(sys.stderr):
+                yield
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # SystemExit too
+            self._fail(source, f"{problem} ({reason(error)})")
+
+    def _load(self, source: Source) -> None:
+        implementation = source.point.load()
+        if being_imported(source.point.module):
+            self.complete = False
+            return
+        plugin = Plugin(source, implementation)
+        for mistake in plugin.mistakes():
+            self._fail(source, mistake)
+        self.loaded.append(plugin)
+
+    def _ask(self, plugin: Plugin, kind: str) -> None:
+        with self.recording(plugin.source, f"hook dpn_{kind} failed"):
+            # All or nothing: a hook that raises half-way gives none of its entries.
+            for entry in list(plugin.call(kind)):
+                if isinstance(entry, Entry):
+                    self._add(kind, entry, plugin.source)
+                else:
+                    what = type(entry).__name__
+                    self._fail(plugin.source, f"hook dpn_{kind} gave a {what}, not an Entry")
+
+    def _add(self, kind: str, entry: Entry, source: Source) -> None:
+        found = self._entries[kind]
+        taken = [name for name in (entry.name, *entry.aliases) if name.lower() in found]
+        for name in taken:
+            first = found[name.lower()][1]
+            self._fail(source, f"{KINDS[kind]} {name!r} is refused: {first} has that name already")
+        if entry.name not in taken:
+            kept = replace(entry, aliases=tuple(a for a in entry.aliases if a not in taken))
+            found.update({name.lower(): (kept, source) for name in (kept.name, *kept.aliases)})
+
+    def _fail(self, source: Source, message: str) -> None:
+        self._failures.append(Failure(source.package, source.version, source.point.name, message))
+
+
+def plugins() -> Plugins:
+    """:return: the plugins of this process, loaded on first use"""
+    found = _plugins(allow_list())
+    # What was half imported now may be whole the next time somebody asks.
+    if not found.complete:
+        _plugins.cache_clear()
+    return found
+
+
+def being_imported(module: str) -> bool:
+    """
+    :param module: a module's full name
+    :return: whether an import of it is going on further up the stack
+    """
+    found: ModuleType | None = sys.modules.get(module)
+    # The flag that the import system itself goes by; it has no public name.
+    return bool(getattr(getattr(found, "__spec__", None), "_initializing", False))
+
+
+@cache
+def _plugins(allowed: str | None) -> Plugins:
+    return Plugins(allowed)
