@@ -1,0 +1,82 @@
+"""Random shifts, small rotations and flips of a whole batch at once."""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from dpn_plugin.errors import UserError
+
+__all__ = ["NONE", "PAPER", "WEAK", "Augmentation"]
+
+
+@dataclass(frozen=True)
+class Augmentation:
+    """
+    Every image gets its own shift, rotation and flip; one resampling applies all three.
+
+    Without rotation, images move by whole pixels and keep their values. What comes in from outside
+    repeats the border.
+
+    :param shift: largest shift in each direction, as a share of the image's size
+    :param rotation: largest rotation either way, in degrees
+    :param flip: mirror half of the images left to right; not for digits and letters
+    """
+
+    shift: float = 0.0
+    rotation: float = 0.0
+    flip: bool = False
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.shift <= 1:
+            raise UserError(f"shift must be between 0 and 1, not {self.shift}.")
+        if not 0 <= self.rotation <= 180:
+            raise UserError(f"rotation must be between 0 and 180 degrees, not {self.rotation}.")
+
+    def __call__(self, images: Tensor, generator: torch.Generator) -> Tensor:
+        """
+        :param images: ``uint8`` or floating point, :math:`N \\times C \\times H \\times W`
+        :param generator: source of the random numbers, on any device; the same state gives the
+            same images
+        :return: new images of the same type
+        """
+        if images.ndim != 4:
+            raise UserError(f"images must be N x C x H x W, not of shape {tuple(images.shape)}.")
+        if not (self.shift or self.rotation or self.flip):
+            return images
+        theta = self._transforms(images.shape, generator).to(images.device)
+        moved = images if images.is_floating_point() else images.float()
+        grid = F.affine_grid(theta.to(moved.dtype), list(images.shape), align_corners=False)
+        moved = F.grid_sample(moved, grid, padding_mode="border", align_corners=False)
+        return moved if images.is_floating_point() else moved.round_().to(images.dtype)
+
+    def _transforms(self, shape: torch.Size, generator: torch.Generator) -> Tensor:
+        count, _, height, width = shape
+        # always four numbers an image, so switching one part off leaves the others as they were
+        draws = torch.rand((4, count), generator=generator, device=generator.device)
+        angle = (2 * draws[0] - 1) * math.radians(self.rotation)
+        mirror = torch.where((draws[1] < 0.5) & self.flip, -1.0, 1.0)
+        cos, sin = angle.cos(), angle.sin()
+        # coordinates run from -1 to 1 on either axis, so a rotation must undo the aspect ratio
+        rows = [
+            torch.stack([cos * mirror, -sin * height / width, self._offset(draws[2], width)], -1),
+            torch.stack([sin * mirror * width / height, cos, self._offset(draws[3], height)], -1),
+        ]
+        return torch.stack(rows, 1)
+
+    def _offset(self, draws: Tensor, size: int) -> Tensor:
+        return ((2 * draws - 1) * self.shift * size).round() * 2 / size
+
+
+PAPER = Augmentation(shift=0.1, rotation=15.0, flip=True)
+"""
+For small images. The paper names shifts, small rotations and flips, but no figures; these are the
+customary ones for its VGG-16.
+"""
+
+WEAK = Augmentation(shift=0.05, flip=True)
+"""For the fine-tune phase: pixels move, but are not resampled."""
+
+NONE = Augmentation()

@@ -1,0 +1,99 @@
+"""Batches of samples in memory, in an order that is a function of seed and position."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from dpn_plugin.data.samples import Samples
+from dpn_plugin.errors import UserError
+
+__all__ = ["Batches"]
+
+
+class Batches:
+    """
+    A loader without worker processes: the data is in memory, a batch is one indexing operation.
+
+    The order depends on the seed and the epoch alone, so a run that was stopped goes on with the
+    batch that it would have seen. Processes share the work: together, the batches of all ranks at
+    one step are the batch that a single process with ``world`` times the batch size would see.
+
+    :param samples: the data
+    :param batch_size: samples in a batch of this process
+    :param shuffle: a new random order each epoch
+    :param seed: chooses the orders
+    :param rank: number of this process
+    :param world: number of processes
+    :param drop_last: leave out the samples that do not fill a batch in every process; otherwise
+        the last batch is smaller, and empty for some ranks if there are fewer samples than ranks
+    :raises UserError: if not even one batch can be made
+    """
+
+    def __init__(
+        self,
+        samples: Samples,
+        batch_size: int,
+        *,
+        shuffle: bool,
+        seed: int = 0,
+        rank: int = 0,
+        world: int = 1,
+        drop_last: bool = False,
+    ) -> None:
+        if batch_size < 1:
+            raise UserError(f"batch_size must be at least 1, not {batch_size}.")
+        if not 0 <= rank < world:
+            raise UserError(f"rank must be at least 0 and below world ({world}), not {rank}.")
+        least = batch_size * world if drop_last else 1
+        if len(samples) < least:
+            raise UserError(
+                f"{samples.name} has {len(samples)} samples, fewer than one batch of {least}: "
+                "lower the batch size."
+            )
+        self.samples = samples
+        self.seed = seed
+        self.shuffle = shuffle
+        self.drop_last = drop_last
+        self._rank, self._world, self._step = rank, world, batch_size * world
+
+    def __len__(self) -> int:
+        """Steps in an epoch."""
+        whole, rest = divmod(len(self.samples), self._step)
+        return whole if self.drop_last or not rest else whole + 1
+
+    def epoch(self, epoch: int, start: int = 0) -> Iterator[tuple[Tensor, Tensor]]:
+        """
+        :param epoch: number of the epoch
+        :param start: the step to begin with
+        :return: inputs and labels of each step
+        """
+        order = self._order(epoch)
+        for step in range(start, len(self)):
+            yield self._rows(order[step * self._step : (step + 1) * self._step])
+
+    def forever(self, start: int = 0) -> Iterator[tuple[Tensor, Tensor]]:
+        """
+        One epoch after the other without a seam: every batch is full, however small the data.
+
+        :param start: the batch to begin with; batch ``i`` is the same wherever one begins
+        """
+        count, position = len(self.samples), start * self._step
+        epoch, offset = divmod(position, count)
+        waiting = self._order(epoch)[offset:]
+        while True:
+            while len(waiting) < self._step:
+                epoch += 1
+                waiting = np.concatenate([waiting, self._order(epoch)])
+            yield self._rows(waiting[: self._step])
+            waiting = waiting[self._step :]
+
+    def _order(self, epoch: int) -> np.ndarray:
+        if not self.shuffle:
+            return np.arange(len(self.samples))
+        return np.random.default_rng([self.seed, epoch]).permutation(len(self.samples))
+
+    def _rows(self, indices: np.ndarray) -> tuple[Tensor, Tensor]:
+        mine = torch.from_numpy(indices[self._rank :: self._world].copy())
+        return self.samples.inputs[mine], self.samples.labels[mine]

@@ -1,0 +1,1 @@
+"""One file for each scheme; each has ``load(argument, *, split, root)``."""

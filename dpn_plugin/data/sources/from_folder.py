@@ -1,0 +1,67 @@
+"""``folder:DIR``: image files, one subfolder for each class, or none."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+from PIL import Image
+from torchvision.datasets import ImageFolder
+from torchvision.datasets.folder import IMG_EXTENSIONS
+
+from dpn_plugin.data.sources.paths import located
+from dpn_plugin.data.undecoded import Undecoded
+from dpn_plugin.errors import UserError
+
+__all__ = ["load"]
+
+
+def load(
+    argument: str, *, split: str | None, root: Path, base: str | Path | None = None
+) -> Undecoded:
+    """
+    With subfolders, each is a class and classes are numbered by name, as torchvision's
+    ``ImageFolder`` does; a folder of images alone has no labels (-1). Files come in sorted order.
+
+    :param argument: path of the folder
+    :param split: a folder inside it, e.g. ``"train"``
+    :raises UserError: if there is no image
+    """
+    source = f"folder:{argument}"
+    folder = located("folder", argument if split is None else f"{argument}/{split}", root, base)
+    if not folder.is_dir():
+        raise UserError(f"{source}: {folder} is not a folder.")
+    if any(entry.is_dir() and not entry.name.startswith(".") for entry in folder.iterdir()):
+        files, classes = _by_class(folder)
+    else:
+        files = [(str(path), -1) for path in sorted(folder.iterdir()) if _is_image(path)]
+        classes = ()
+    if not files:
+        raise UserError(f"{source}: {folder} holds no images ({', '.join(IMG_EXTENSIONS)}).")
+    labels = torch.tensor([label for _, label in files])
+    return Undecoded(_reader(files), len(files), source, labels, classes)
+
+
+def _by_class(folder: Path) -> tuple[list[tuple[str, int]], tuple[str, ...]]:
+    try:
+        found = ImageFolder(folder)
+    except FileNotFoundError as error:
+        raise UserError(f"folder:{folder}: {error}") from error
+    return found.samples, tuple(found.classes)
+
+
+def _is_image(path: Path) -> bool:
+    return path.suffix.lower() in IMG_EXTENSIONS
+
+
+def _reader(files: list[tuple[str, int]]) -> Callable[[int], tuple[Image.Image, int]]:
+    def read(index: int) -> tuple[Image.Image, int]:
+        path, label = files[index]
+        try:
+            with Image.open(path) as image:
+                image.load()
+        # Pillow reports a broken PNG chunk as a SyntaxError
+        except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
+            raise UserError(f"{path} is not a readable image: {error}") from error
+        return image, label
+
+    return read

@@ -1,0 +1,57 @@
+"""``pytorch_ood:NAME``: every image data set of pytorch-ood, and its noise."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytorch_ood.dataset.img as host_sets
+import torch
+from pytorch_ood.dataset.img.noise import NoiseDataset
+
+from dpn_plugin.data.samples import Samples
+from dpn_plugin.data.sources.hosts import HostSet
+from dpn_plugin.data.sources.items import samples_of
+from dpn_plugin.data.undecoded import Undecoded
+from dpn_plugin.errors import unknown_name
+
+__all__ = ["load"]
+
+_LINK = "https://pytorch-ood.readthedocs.io/en/latest/datasets.html"
+
+
+def load(
+    argument: str,
+    *,
+    split: str | None,
+    root: Path,
+    image_size: tuple[int, int] | None = None,
+    channels: int | None = None,
+    **options: Any,
+) -> Samples | Undecoded:
+    """
+    :param argument: a class of ``pytorch_ood.dataset.img``, e.g. ``Textures``; with what it demands
+        after a slash, e.g. ``GaussianNoise/1000`` for 1,000 images
+    :param split: the class's own word, e.g. ``"val"`` for ``TinyImageNet``
+    :param root: folder of downloaded data sets
+    :param image_size: height and width of noise, 32 x 32 if not given
+    :param channels: channels of noise, 3 if not given
+    :param options: further keywords of the class; noise has ``seed=0`` if not given
+    """
+    name, _, variant = argument.partition("/")
+    if name not in host_sets.__all__:
+        raise unknown_name("pytorch-ood data set", name, host_sets.__all__)
+    cls = getattr(host_sets, name)
+    source = f"pytorch_ood:{argument}"
+    noise = issubclass(cls, NoiseDataset)
+    if noise:
+        options = {"size": (*(image_size or (32, 32)), channels or 3), "seed": 0, **options}
+    host = HostSet(cls, source, getattr(cls.info, "homepage", None) or _LINK)
+    dataset = host.dataset(variant, split, root, options)
+    return _drawn(dataset, source) if noise else samples_of(dataset, source)
+
+
+def _drawn(noise: NoiseDataset, source: str) -> Samples:
+    # the host draws anew whenever an item is read, so each is read once and in order
+    images = np.stack([np.array(noise[index][0]) for index in range(len(noise))])
+    pixels = torch.from_numpy(images.reshape(*images.shape[:3], -1)).permute(0, 3, 1, 2)
+    return Samples(pixels.contiguous(), torch.full((len(noise),), -1), source)

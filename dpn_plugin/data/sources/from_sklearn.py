@@ -1,0 +1,70 @@
+"""``sklearn:NAME``: what scikit-learn carries with it, so nothing is downloaded."""
+
+from pathlib import Path
+
+import numpy as np
+import torch
+from sklearn.datasets import load_digits, load_sample_image
+
+from dpn_plugin.data.samples import Samples
+from dpn_plugin.data.sources.paths import refuse_split
+from dpn_plugin.errors import UserError, unknown_name
+
+__all__ = ["load"]
+
+_PHOTOGRAPHS = ("china", "flower")
+
+
+def load(
+    argument: str,
+    *,
+    split: str | None,
+    root: Path,
+    patches: int = 1000,
+    size: int = 32,
+    seed: int = 0,
+) -> Samples:
+    """
+    ``digits``: 1,797 grey images of 8 x 8, ten classes. ``photograph/china``,
+    ``photograph/flower``: RGB patches of a sample photograph at random places, no two alike.
+
+    :param argument: one of the names above
+    :param patches: how many patches to cut from a photograph
+    :param size: height and width of a patch
+    :param seed: chooses the places
+    """
+    source = f"sklearn:{argument}"
+    refuse_split(source, split)
+    if argument == "digits":
+        return _digits(source)
+    kind, _, name = argument.partition("/")
+    if kind != "photograph" or name not in _PHOTOGRAPHS:
+        known = ["digits", *(f"photograph/{name}" for name in _PHOTOGRAPHS)]
+        raise unknown_name("scikit-learn data set", argument, known)
+    return _photograph_patches(source, load_sample_image(f"{name}.jpg"), patches, size, seed)
+
+
+def _digits(source: str) -> Samples:
+    digits = load_digits()
+    pixels = np.rint(digits.images * (255 / 16)).astype(np.uint8)  # sixteen grey levels
+    return Samples(
+        torch.from_numpy(pixels)[:, None],
+        torch.from_numpy(digits.target.astype(np.int64)),
+        source,
+        tuple(str(name) for name in digits.target_names),
+    )
+
+
+def _photograph_patches(
+    source: str, photograph: np.ndarray, patches: int, size: int, seed: int
+) -> Samples:
+    height, width, _ = photograph.shape
+    if not 1 <= size <= min(height, width):
+        raise UserError(f"size must be between 1 and {min(height, width)}, not {size}.")
+    rows, columns = height - size + 1, width - size + 1
+    if not 1 <= patches <= rows * columns:
+        raise UserError(f"patches must be between 1 and {rows * columns}, not {patches}.")
+    places = np.random.default_rng(seed).choice(rows * columns, patches, replace=False)
+    windows = np.lib.stride_tricks.sliding_window_view(photograph, (size, size), axis=(0, 1))
+    cut = windows[places // columns, places % columns]
+    return Samples(torch.from_numpy(cut.copy()), torch.zeros(patches, dtype=torch.int64), source)

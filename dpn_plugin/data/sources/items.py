@@ -1,0 +1,86 @@
+"""From a host's data set object to samples: as a whole where it holds arrays, else one by one."""
+
+from typing import Any
+
+import numpy as np
+import torch
+from PIL import Image
+from torch import Tensor
+
+from dpn_plugin.data.samples import Samples
+from dpn_plugin.data.undecoded import Undecoded
+from dpn_plugin.errors import UserError
+
+__all__ = ["samples_of"]
+
+
+def samples_of(dataset: Any, source: str) -> Samples | Undecoded:
+    """
+    :param dataset: gives ``(image, label)`` by position
+    :param source: what messages call it
+    """
+    labels, classes = _labels(dataset), _classes(dataset)
+
+    def read(index: int) -> tuple[Image.Image, int]:
+        return _item(dataset, index, source)
+
+    pixels = _pixels(dataset)
+    if len(dataset) and labels is not None:
+        image, label = read(0)
+        if label != labels[0]:
+            labels = None
+        # the arrays are the host's own business: they are used only if they say what its items say
+        elif pixels is not None and _same(pixels[0], image):
+            return Samples(pixels, labels, source, classes)
+    return Undecoded(read, len(dataset), source, labels, classes)
+
+
+def _item(dataset: Any, index: int, source: str) -> tuple[Image.Image, int]:
+    try:
+        image, label = dataset[index]
+        if isinstance(image, np.ndarray):
+            image = Image.fromarray(image)
+        if isinstance(image, Image.Image):
+            image.load()
+            return image, int(label)
+    except OSError as error:
+        raise UserError(f"{source}: image {index} cannot be read: {error}") from error
+    except (TypeError, ValueError, RuntimeError):
+        pass  # the item is not a pair of an image and one number
+    raise UserError(f"{source} is not a set of images with one label each, so it cannot be used.")
+
+
+def _labels(dataset: Any) -> Tensor | None:
+    for name in ("targets", "labels", "_labels"):
+        values = getattr(dataset, name, None)
+        if isinstance(values, list | np.ndarray | Tensor) and len(values) == len(dataset):
+            array = np.asarray(values)
+            if array.ndim == 1 and array.dtype.kind in "iu":
+                return torch.from_numpy(array.astype(np.int64))
+    return None
+
+
+def _classes(dataset: Any) -> tuple[str, ...]:
+    names = getattr(dataset, "classes", None) or ()
+    if not isinstance(names, list | tuple):
+        return ()
+    # ImageNet has several words for a class; the first is the usual one
+    return tuple(str(name[0]) if isinstance(name, tuple) else str(name) for name in names)
+
+
+def _pixels(dataset: Any) -> Tensor | None:
+    data = getattr(dataset, "data", None)
+    if not isinstance(data, np.ndarray | Tensor) or len(data) != len(dataset):
+        return None
+    pixels = torch.as_tensor(data)
+    if pixels.dtype != torch.uint8 or pixels.ndim not in (3, 4):
+        return None
+    if pixels.ndim == 3:
+        return pixels[:, None]
+    return pixels.permute(0, 3, 1, 2).contiguous() if pixels.shape[3] in (1, 3) else pixels
+
+
+def _same(pixels: Tensor, image: Image.Image) -> bool:
+    expected = np.array(image)
+    expected = expected[None] if expected.ndim == 2 else expected.transpose(2, 0, 1)
+    return np.array_equal(pixels.numpy(), expected)
