@@ -70,9 +70,7 @@ def _checked(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
     if not torch.isfinite(logits).all():
         raise UserError("logits: some are NaN or infinite.")
     if labels.min() < 0 or labels.max() >= logits.shape[1]:
-        raise UserError(
-            f"labels must lie in 0 to {logits.shape[1] - 1}: held-out data is in-domain."
-        )
+        raise UserError(f"labels must be classes from 0 to {logits.shape[1] - 1}.")
     return logits.detach().cpu().to(torch.float64), labels.cpu().long().unsqueeze(1)
 
 
