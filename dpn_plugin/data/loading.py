@@ -19,6 +19,8 @@ from dpn_plugin.plugins import registry
 
 __all__ = ["load"]
 
+_OURS = {"split", "root", "base", "image_size", "channels"}
+
 
 def load(
     spec: SourceSpec | str,
@@ -73,13 +75,11 @@ def _found(spec: SourceSpec, root: Path, hints: dict[str, Any]) -> Samples | Und
 
 def _check_options(spec: SourceSpec, loader: Callable[..., Any]) -> None:
     parameters = inspect.signature(loader).parameters.values()
-    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
-        return
-    ours = {"split", "root", "base", "image_size", "channels"}
-    named = [parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY]
+    takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
+    named = {parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY}
     for option in spec.options:
-        if option not in named or option in ours:
-            raise unknown_name(f"option of {spec.source}:", option, set(named) - ours)
+        if option in _OURS or not (takes_any or option in named):
+            raise unknown_name(f"option of {spec.source}:", option, named - _OURS)
 
 
 def _labels(found: Samples | Undecoded, *, needed: bool) -> Tensor:

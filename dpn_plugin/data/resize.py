@@ -9,7 +9,7 @@ from torchvision.transforms.v2 import functional as transforms
 from dpn_plugin.data.samples import Samples
 from dpn_plugin.errors import UserError
 
-__all__ = ["fitted"]
+__all__ = ["centre", "fitted"]
 
 _CHUNK = 1024
 
@@ -40,10 +40,16 @@ def fitted(samples: Samples, image_size: tuple[int, int] | None, channels: int |
     return replace(samples, inputs=inputs)
 
 
-def _resized(images: Tensor, size: tuple[int, int]) -> Tensor:
-    height, width = images.shape[2:]
+def centre(height: int, width: int, size: tuple[int, int]) -> tuple[int, int, int, int]:
+    """:return: top, left, height and width of the largest middle part with the shape of ``size``"""
     scale = min(height / size[0], width / size[1])
-    images = transforms.center_crop(images, [round(size[0] * scale), round(size[1] * scale)])
+    rows, columns = max(1, round(size[0] * scale)), max(1, round(size[1] * scale))
+    return (height - rows) // 2, (width - columns) // 2, rows, columns
+
+
+def _resized(images: Tensor, size: tuple[int, int]) -> Tensor:
+    top, left, height, width = centre(images.shape[2], images.shape[3], size)
+    images = images[:, :, top : top + height, left : left + width]
     return transforms.resize(images, list(size), antialias=True)
 
 

@@ -132,6 +132,8 @@ class SourceSpec(BaseModel):
 def _sentence(error: ValidationError, key: str) -> str:
     first = error.errors(include_url=False)[0]
     place = [str(part) for part in first["loc"] if part not in _KINDS]
+    if place[:1] == ["options"]:
+        place = place[:2]  # what follows is a member of the union of values
     where = ".".join([key, *place] if key else place) or "The source"
     if first["type"] == "extra_forbidden":
         allowed = ["first", "from"] if "classes" in place else SourceSpec.model_fields

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from PIL import Image, ImageOps
+from PIL import Image
 from torch import Tensor
 
+from dpn_plugin.data.resize import centre
 from dpn_plugin.data.samples import Samples
 from dpn_plugin.errors import UserError
 
@@ -87,6 +88,9 @@ def _mode(image: Image.Image, channels: int | None) -> str:
 def _pixels(image: Image.Image, mode: str, size: tuple[int, int]) -> Tensor:
     image = image.convert(mode)
     if image.size != size:
-        image = ImageOps.fit(image, size, Image.Resampling.BILINEAR)
+        top, left, height, width = centre(image.height, image.width, size[::-1])
+        # cut first: resize(box=...) would let pixels from outside the box bleed in
+        image = image.crop((left, top, left + width, top + height))
+        image = image.resize(size, Image.Resampling.BILINEAR)
     pixels = torch.from_numpy(np.array(image))
     return pixels[None] if pixels.ndim == 2 else pixels.permute(2, 0, 1)

@@ -2,7 +2,6 @@
 
 import os
 import zipfile
-import zlib
 from pathlib import Path
 
 import numpy as np
@@ -41,7 +40,8 @@ def load(
             names = arrays.get("classes", np.array([], dtype=str))
     except UserError:
         raise
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError) as error:
+    # a damaged header makes zipfile and numpy raise whatever comes up, TokenError among others
+    except Exception as error:
         raise UserError(f"{path} is damaged or is not an .npz file: {error}") from error
     return Samples(images, labels, source, _classes(path, names, labels))
 
