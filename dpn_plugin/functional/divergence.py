@@ -34,10 +34,17 @@ def dirichlet_kl(log_p: Tensor, log_q: Tensor) -> Tensor:
     dtype = computed_dtype(torch.promote_types(log_p.dtype, log_q.dtype))
     z, w = torch.broadcast_tensors(log_p.to(dtype), log_q.to(dtype))
     z0, w0 = torch.logsumexp(z, dim=1), torch.logsumexp(w, dim=1)
-    p, q, p0, q0 = (remainders(v) for v in (z, w, z0, w0))
-    stirling = 0.5 * ((z - w).sum(dim=1) - (z0 - w0)) + (q.r - p.r).sum(dim=1) - (q0.r - p0.r)
+    (p_r, p_aq), (q_r, _), (p0_r, p0_aq), (q0_r, _) = map(_stirling, (z, w, z0, w0))
+    stirling = 0.5 * ((z - w).sum(dim=1) - (z0 - w0)) + (q_r - p_r).sum(dim=1) - (q0_r - p0_r)
     mean = _mean_divergence(z - z0.unsqueeze(1), w - w0.unsqueeze(1), w)
-    return mean + stirling + _poles(w - z, w0 - z0, p.aq, p0.aq)
+    return mean + stirling + _poles(w - z, w0 - z0, p_aq, p0_aq)
+
+
+def _stirling(z: Tensor) -> tuple[Tensor, Tensor]:
+    """:return: r(a) and a q(a)"""
+    g, h = remainders(z)
+    aq = 1 - torch.exp(z) * g
+    return h - aq - 0.5 * z, aq
 
 
 def _mean_divergence(log_a: Tensor, log_b: Tensor, w: Tensor) -> Tensor:

@@ -101,22 +101,20 @@ def log_neg_differential_entropy(logits: Tensor) -> Tensor:
 class _Simplex(NamedTuple):
     """The mean probabilities, told from the winning class."""
 
-    index: Tensor  # of the winning class, shape 1 x n
-    winner: Tensor  # its logit
+    winner: Tensor  # the largest logit
     gaps: Tensor  # how far each logit is below it
     others: Tensor  # exp(-gaps), zero for the winner
-    s: Tensor  # their sum
+    s: Tensor  # their sum; a second winner counts 1
     lse: Tensor
 
 
 def _simplex(z: Tensor) -> _Simplex:
-    winner, index = z.max(dim=0, keepdim=True)
+    winner = z.amax(dim=0)
     gaps = winner - z
-    is_winner = torch.arange(len(z), device=z.device).unsqueeze(1) == index
-    others = torch.where(is_winner, 0.0, torch.exp(-gaps))
-    s = others.sum(dim=0)
-    winner = winner.squeeze(0)
-    return _Simplex(index, winner, gaps, others, s, winner + torch.log1p(s))
+    lost = gaps.detach().clone().gt_(0)  # 1 for every class but the winner
+    others = torch.exp(-gaps) * lost
+    s = others.sum(dim=0) + (len(z) - 1 - lost.sum(dim=0))
+    return _Simplex(winner, gaps, others, s, winner + torch.log1p(s))
 
 
 def _all(z: Tensor) -> tuple[Tensor, ...]:
@@ -157,8 +155,7 @@ def _entropy_of(p: _Simplex) -> Tensor:
 
 def _mutual_information_of(p: _Simplex, each: Remainders) -> Tensor:
     # sum_c p_c [g(alpha_c) - g(alpha_m)] + [g(alpha_m) - g(alpha_0)]: no term is negative
-    g_winner = each.g.gather(0, p.index)
-    spread = (p.others * (each.g - g_winner)).sum(dim=0) / (1 + p.s)
+    spread = (p.others * (each.g - remainders(p.winner).g)).sum(dim=0) / (1 + p.s)
     return spread + winner_gap(p.winner, p.s)
 
 
@@ -167,8 +164,8 @@ def _differential_entropy_of(z: Tensor, p: _Simplex, each: Remainders) -> tuple[
     classes = len(z)
     total = remainders(p.lse)
     bounded = (
-        (each.r + each.aq + each.g + 0.5 * z).sum(dim=0)
-        - (total.r + total.aq + classes * total.g + (classes - 0.5) * p.lse)
+        (each.h + each.g).sum(dim=0)
+        - (total.h + classes * total.g + (classes - 1) * p.lse)
         + (classes - 1) / 2 * math.log(2 * math.pi)
     )
     # minus sum_c 1/alpha_c - K/alpha_0, scaled by the smallest alpha so that it cannot overflow

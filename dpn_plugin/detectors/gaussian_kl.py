@@ -1,0 +1,224 @@
+"""The combined scorer: three Gaussians over Max.P and log(-D.Ent)."""
+
+import math
+import warnings
+from typing import Self
+
+import torch
+from pytorch_ood.api import (
+    DetectorInfo,
+    LogitsDetector,
+    ModelNotSetException,
+    RequiresFittingException,
+    Task,
+)
+from torch import Tensor
+from torch.distributions import MultivariateNormal
+from torch.nn import Module
+from torch.utils.data import DataLoader
+
+from dpn_plugin import functional
+from dpn_plugin.detectors.measures import REPRESENTATION_GAP
+from dpn_plugin.functional.gaussian import cholesky
+
+__all__ = ["SOURCES", "GaussianKL", "representation"]
+
+#: what a sample can be, in the order of the columns of ``predict_source``
+SOURCES = ("correct", "misclassified", "ood")
+
+#: a covariance of two coordinates needs that many points
+FEWEST = 3
+#: spread that a group without any borrows, relative to the variance of all samples
+BORROWED = 1e-6
+
+
+def representation(logits: Tensor) -> Tensor:
+    r"""
+    :param logits: shape :math:`B \times K` or :math:`B \times K \times H \times W`
+    :return: the points (Max.P, :math:`\ln(-\text{D.Ent})`) in float64, of shape
+        :math:`B \times 2` or :math:`B \times H \times W \times 2`
+    """
+    logits = logits.to(torch.float64)
+    points = (functional.max_p(logits), functional.log_neg_differential_entropy(logits))
+    return torch.stack(points, dim=-1)
+
+
+class GaussianKL(LogitsDetector):
+    r"""
+    The representation gap of *Towards Maximizing the Representation Gap between In-Domain &
+    Out-of-Distribution Examples* as a detector.
+
+    One Gaussian over :math:`x = (\text{Max.P}, \ln(-\text{D.Ent}))` is fitted to each of three
+    groups: correctly classified, misclassified and OOD samples. The outlier score is
+
+    .. math:: \ln N_\text{ood}(x) - \ln[w_c N_\text{correct}(x) + w_m N_\text{misclassified}(x)]
+
+    with the groups' shares :math:`w_c + w_m = 1` of the in-domain samples.
+
+    .. note:: The paper measures the gap and does not score with it; the score is the likelihood
+        ratio of its own three Gaussians. Where the fit data lacks a group:
+
+        - no OOD samples: the score is :math:`-\ln[w_c N_\text{correct} + w_m N_\text{misclassified}]`;
+          ``predict_source`` and ``gap`` raise;
+        - fewer than three misclassified samples: they are left out with a warning,
+          :math:`w_m = 0` and their gap is NaN;
+        - a group without spread borrows a millionth of the variance of all samples.
+
+        Two classes work like more; only there D.Ent can reach zero, at
+        :math:`\alpha = (1, 1)`, where its logarithm has a floor.
+    """
+
+    requires_fit = True
+    info = DetectorInfo(tasks={Task.CLASSIFICATION, Task.SEGMENTATION}, paper=REPRESENTATION_GAP)
+
+    def __init__(self, model: Module | None = None, ood_prior: float = 0.5) -> None:
+        """
+        :param model: network that gives logits; ``None`` to work on logits
+        :param ood_prior: share of OOD samples that ``predict_source`` expects
+        """
+        super().__init__()
+        if not 0 < ood_prior < 1:
+            raise ValueError(f"ood_prior must be between 0 and 1, not {ood_prior!r}.")
+        self.model = model
+        self.ood_prior = ood_prior
+        self.means: Tensor | None = None  # 3 x 2
+        self.factors: Tensor | None = None  # 3 x 2 x 2, lower Cholesky factors
+        self.shares: Tensor | None = None  # of the in-domain samples, and 1 for OOD; 0 is absent
+
+    def fit(self, data_loader: DataLoader) -> Self:
+        """
+        .. note:: pytorch-ood's own ``fit`` drops OOD samples; here they are needed.
+
+        :param data_loader: yields batches ``(x, y)``; in-domain labels :math:`\\geq 0`, OOD below
+        :return: self
+        """
+        if self.model is None:
+            raise ModelNotSetException
+        logits, labels = [], []
+        with torch.no_grad():
+            for x, y in data_loader:
+                logits.append(self.model(x if self.device is None else x.to(self.device)).cpu())
+                labels.append(y.cpu())
+        return self.fit_logits(torch.cat(logits), torch.cat(labels))
+
+    def fit_logits(self, logits: Tensor, y: Tensor) -> Self:
+        """
+        :param logits: shape :math:`N \\times K` (or :math:`N \\times K \\times H \\times W`)
+        :param y: labels of shape :math:`N` (or :math:`N \\times H \\times W`), below 0 for OOD
+        :return: self
+        :raises ValueError: if the samples do not tell enough to fit
+        """
+        functional.check_logits(logits)
+        if y.shape != logits.shape[:1] + logits.shape[2:]:
+            raise ValueError(
+                f"y must have one label per sample of logits {tuple(logits.shape)}, "
+                f"not shape {tuple(y.shape)}."
+            )
+        points = representation(logits)
+        right = logits.argmax(dim=1) == y
+        groups = [points[right], points[(y >= 0) & ~right], points[y < 0]]
+        self._fit_groups(groups, spread=points.reshape(-1, 2).var(dim=0))
+        return self
+
+    def predict_logits(self, logits: Tensor) -> Tensor:
+        """
+        :param logits: shape :math:`B \\times K` (or :math:`B \\times K \\times H \\times W`)
+        :return: outlier scores of shape :math:`B` (or :math:`B \\times H \\times W`)
+        """
+        densities = self._log_densities(logits)
+        in_domain = torch.logsumexp(densities[..., :2], dim=-1)
+        return densities[..., 2] - in_domain if self._has("ood") else -in_domain
+
+    def predict_source(self, logits: Tensor) -> Tensor:
+        """
+        :param logits: shape :math:`B \\times K` (or :math:`B \\times K \\times H \\times W`)
+        :return: probabilities of *confident in-domain*, *misclassified in-domain* and *OOD*, shape
+            :math:`B \\times 3` (or :math:`B \\times H \\times W \\times 3`)
+        :raises ValueError: if the fit data had no OOD samples
+        """
+        densities = self._log_densities(logits)
+        self._require_ood("predict_source")
+        prior = torch.tensor([1 - self.ood_prior, 1 - self.ood_prior, self.ood_prior])
+        return torch.softmax(densities + prior.to(densities).log(), dim=-1)
+
+    def gap(self) -> dict[str, float]:
+        """
+        The paper's measure of the gap, in both directions.
+
+        :return: ``correct_to_ood`` is KL(correct || OOD), ``ood_to_correct`` the other direction,
+            and the same for ``misclassified``
+        :raises ValueError: if the fit data had no OOD samples
+        """
+        self._require_fit()
+        self._require_ood("gap")
+        pairs = [(a, b) for s in SOURCES[:2] for a, b in ((s, "ood"), ("ood", s))]
+        return {f"{a}_to_{b}": self._divergence(a, b) for a, b in pairs}
+
+    def _fit_groups(self, groups: list[Tensor], spread: Tensor) -> None:
+        correct, misclassified, ood = map(len, groups)
+        if correct < FEWEST:
+            raise ValueError(
+                f"logits must hold at least {FEWEST} correctly classified in-domain samples to "
+                f"fit, not {correct}."
+            )
+        if 0 < ood < FEWEST:
+            raise ValueError(f"logits must hold no OOD samples or at least {FEWEST}, not {ood}.")
+        if misclassified < FEWEST:
+            warnings.warn(
+                f"{misclassified} misclassified samples are too few for a Gaussian; "
+                "in-domain samples are told by the correct ones alone.",
+                stacklevel=3,
+            )
+            misclassified = 0
+        in_domain = correct + misclassified
+        shares = [correct / in_domain, misclassified / in_domain, float(ood > 0)]
+        self.shares = torch.tensor(shares, dtype=torch.float64)
+        fitted = [
+            _gaussian(points, spread) if share else _absent()
+            for points, share in zip(groups, shares, strict=True)
+        ]
+        self.means = torch.stack([mean for mean, _ in fitted])
+        self.factors = torch.stack([factor for _, factor in fitted])
+
+    def _log_densities(self, logits: Tensor) -> Tensor:
+        means, factors, shares = self._require_fit()
+        points = representation(logits).unsqueeze(-2)
+        mean, factor, share = (v.to(points.device) for v in (means, factors, shares))
+        return MultivariateNormal(mean, scale_tril=factor).log_prob(points) + share.log()
+
+    def _divergence(self, first: str, second: str) -> float:
+        means, factors, _ = self._require_fit()
+        if not (self._has(first) and self._has(second)):
+            return math.nan
+        a, b = SOURCES.index(first), SOURCES.index(second)
+        covariances = factors @ factors.mT
+        return float(functional.gaussian_kl(means[a], covariances[a], means[b], covariances[b]))
+
+    def _has(self, source: str) -> bool:
+        return bool(self._require_fit()[2][SOURCES.index(source)] > 0)
+
+    def _require_fit(self) -> tuple[Tensor, Tensor, Tensor]:
+        if self.means is None or self.factors is None or self.shares is None:
+            raise RequiresFittingException
+        return self.means, self.factors, self.shares
+
+    def _require_ood(self, what: str) -> None:
+        if not self._has("ood"):
+            raise ValueError(
+                f"{what} needs OOD samples (labels below 0) in the data that GaussianKL is "
+                "fitted on; there were none."
+            )
+
+
+def _gaussian(points: Tensor, spread: Tensor) -> tuple[Tensor, Tensor]:
+    mean, covariance = points.mean(dim=0), torch.cov(points.T)
+    try:
+        return mean, cholesky(covariance, "the covariance of a group")
+    except ValueError:
+        return mean, cholesky(
+            covariance + BORROWED * torch.diag(spread), "the covariance of all samples"
+        )
+
+
+def _absent() -> tuple[Tensor, Tensor]:
+    return torch.zeros(2, dtype=torch.float64), torch.eye(2, dtype=torch.float64)

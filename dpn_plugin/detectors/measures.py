@@ -1,0 +1,152 @@
+"""Detectors that score a sample by one measure of the Dirichlet distribution its logits describe."""
+
+from collections.abc import Callable
+from typing import ClassVar
+
+from pytorch_ood.api import DetectorInfo, LogitsDetector, Paper, Task
+from torch import Tensor
+from torch.nn import Module
+
+from dpn_plugin import functional
+
+__all__ = [
+    "REPRESENTATION_GAP",
+    "DifferentialEntropy",
+    "MaxProbability",
+    "MutualInformation",
+    "Precision",
+    "PredictiveEntropy",
+]
+
+PRIOR_NETWORKS = Paper(
+    title="Predictive Uncertainty Estimation via Prior Networks",
+    venue="NeurIPS",
+    year=2018,
+    url="https://arxiv.org/abs/1802.10501",
+)
+REPRESENTATION_GAP = Paper(
+    title="Towards Maximizing the Representation Gap between In-Domain & "
+    "Out-of-Distribution Examples",
+    venue="NeurIPS",
+    year=2020,
+    url="https://arxiv.org/abs/2010.10474",
+)
+_TASKS = {Task.CLASSIFICATION, Task.SEGMENTATION}
+
+
+class _MeasureDetector(LogitsDetector):
+    score: ClassVar[Callable[[Tensor], Tensor]]
+
+    def __init__(self, model: Module | None = None) -> None:
+        """
+        :param model: network that gives logits; ``None`` to score logits with ``predict_logits``
+        """
+        super().__init__()
+        self.model = model
+
+    def predict_logits(self, logits: Tensor) -> Tensor:
+        """
+        :param logits: shape :math:`B \\times K` (or :math:`B \\times K \\times H \\times W`)
+        :return: outlier scores of shape :math:`B` (or :math:`B \\times H \\times W`)
+        """
+        return type(self).score(logits)
+
+
+class MaxProbability(_MeasureDetector):
+    r"""
+    Max.P of *Predictive Uncertainty Estimation via Prior Networks*: the outlier score is
+
+    .. math:: 1 - \max_c p_c, \quad p = \operatorname{softmax}(z)
+
+    .. note:: Computed as :math:`s / (1 + s)`, so that samples whose Max.P rounds to one do not tie.
+    """
+
+    info = DetectorInfo(tasks=_TASKS, paper=PRIOR_NETWORKS)
+
+    @staticmethod
+    def score(logits: Tensor) -> Tensor:
+        return functional.one_minus_max_p(logits)
+
+
+class PredictiveEntropy(_MeasureDetector):
+    r"""
+    Entropy of the expected prediction of *Predictive Uncertainty Estimation via Prior Networks*.
+
+    .. math:: -\sum_c p_c \ln p_c
+    """
+
+    info = DetectorInfo(tasks=_TASKS, paper=PRIOR_NETWORKS)
+
+    @staticmethod
+    def score(logits: Tensor) -> Tensor:
+        return functional.entropy(logits)
+
+
+class MutualInformation(_MeasureDetector):
+    r"""
+    Mutual information of *Predictive Uncertainty Estimation via Prior Networks*, between the class
+    and the categorical distribution.
+
+    .. math:: \sum_c p_c \bigl[\psi(\alpha_c + 1) - \psi(\alpha_0 + 1) - \ln p_c\bigr]
+    """
+
+    info = DetectorInfo(tasks=_TASKS, paper=PRIOR_NETWORKS)
+
+    @staticmethod
+    def score(logits: Tensor) -> Tensor:
+        return functional.mutual_information(logits)
+
+
+class Precision(_MeasureDetector):
+    r"""
+    Precision of *Towards Maximizing the Representation Gap between In-Domain & Out-of-Distribution
+    Examples*: the outlier score is
+
+    .. math:: -\ln \alpha_0 = -\operatorname{logsumexp}(z)
+
+    .. note:: The logarithm ranks like :math:`\alpha_0` (and like EPKL, :math:`(K-1)/\alpha_0`)
+        and cannot overflow. It equals pytorch-ood's ``EnergyBased`` at temperature 1.
+    """
+
+    info = DetectorInfo(tasks=_TASKS, paper=REPRESENTATION_GAP)
+
+    @staticmethod
+    def score(logits: Tensor) -> Tensor:
+        return -functional.log_precision(logits)
+
+
+class DifferentialEntropy(_MeasureDetector):
+    r"""
+    Differential entropy of *Predictive Uncertainty Estimation via Prior Networks*.
+
+    .. math:: \sum_c \ln\Gamma(\alpha_c) - \ln\Gamma(\alpha_0)
+        - \sum_c (\alpha_c - 1) (\psi(\alpha_c) - \psi(\alpha_0))
+
+    .. note:: A network trained with DPN- gives OOD samples concentrations below one, whose
+        differential entropy is *low*: the order turns round. ``invert=True`` turns it back.
+    """
+
+    info = DetectorInfo(tasks=_TASKS, paper=PRIOR_NETWORKS)
+    hyperparameter_space: ClassVar[dict[str, list]] = {"invert": [False, True]}
+
+    def __init__(self, model: Module | None = None, invert: bool = False) -> None:
+        """
+        :param model: network that gives logits; ``None`` to score logits with ``predict_logits``
+        :param invert: whether a low differential entropy means OOD, as for DPN-
+        """
+        super().__init__(model)
+        if not isinstance(invert, bool):
+            raise TypeError(f"invert must be True or False, not {invert!r}.")
+        self.invert = invert
+
+    def predict_logits(self, logits: Tensor) -> Tensor:
+        """
+        :param logits: shape :math:`B \\times K` (or :math:`B \\times K \\times H \\times W`)
+        :return: outlier scores of shape :math:`B` (or :math:`B \\times H \\times W`)
+        """
+        score = self.score(logits)
+        return -score if self.invert else score
+
+    @staticmethod
+    def score(logits: Tensor) -> Tensor:
+        return functional.differential_entropy(logits)
