@@ -3,8 +3,8 @@ How fast are the Dirichlet measures?
 
     python benchmark_suites/speed/measures.py
 
-compares one pass of ``dirichlet_measures`` with the approach of the reference implementation (scipy's
-psi and gammaln on exp(logits), five measures one by one) in the same run and on one thread.
+compares one pass of ``dirichlet_measures`` with the approach of the reference implementation
+(scipy's psi and gammaln on exp(logits), five measures one by one) in the same run, on one thread.
 """
 
 import time

@@ -58,7 +58,7 @@ class GaussianKL(LogitsDetector):
     .. note:: The paper measures the gap and does not score with it; the score is the likelihood
         ratio of its own three Gaussians. Where the fit data lacks a group:
 
-        - no OOD samples: the score is :math:`-\ln[w_c N_\text{correct} + w_m N_\text{misclassified}]`;
+        - no OOD samples: the score is minus the logarithm of the in-domain mixture;
           ``predict_source`` and ``gap`` raise;
         - fewer than three misclassified samples: they are left out with a warning,
           :math:`w_m = 0` and their gap is NaN;

@@ -1,6 +1,5 @@
-"""Detectors that score a sample by one measure of the Dirichlet distribution its logits describe."""
+"""Detectors that score by one measure of the Dirichlet distribution that the logits describe."""
 
-from collections.abc import Callable
 from typing import ClassVar
 
 from pytorch_ood.api import DetectorInfo, LogitsDetector, Paper, Task
@@ -35,8 +34,6 @@ _TASKS = {Task.CLASSIFICATION, Task.SEGMENTATION}
 
 
 class _MeasureDetector(LogitsDetector):
-    score: ClassVar[Callable[[Tensor], Tensor]]
-
     def __init__(self, model: Module | None = None) -> None:
         """
         :param model: network that gives logits; ``None`` to score logits with ``predict_logits``
@@ -49,7 +46,12 @@ class _MeasureDetector(LogitsDetector):
         :param logits: shape :math:`B \\times K` (or :math:`B \\times K \\times H \\times W`)
         :return: outlier scores of shape :math:`B` (or :math:`B \\times H \\times W`)
         """
-        return type(self).score(logits)
+        return self.score(logits)
+
+    @staticmethod
+    def score(logits: Tensor) -> Tensor:
+        """:return: the outlier score as a pure function of the logits"""
+        raise NotImplementedError
 
 
 class MaxProbability(_MeasureDetector):

@@ -2,8 +2,8 @@ r"""
 The entropy of a Beta distribution near the uniform one.
 
 Two classes are the only case in which the differential entropy can be zero, at
-:math:`\alpha = (1, 1)`. Around that point its value is a small difference of large terms; the Taylor
-series in :math:`u = \alpha_1 - 1`, :math:`v = \alpha_2 - 1` has no such cancellation:
+:math:`\alpha = (1, 1)`. Around that point its value is a small difference of large terms; the
+Taylor series in :math:`u = \alpha_1 - 1`, :math:`v = \alpha_2 - 1` has no such cancellation:
 
 .. math::
     \text{D.Ent} = \sum_{k \geq 2} (-1)^k \Bigl(1 - \frac1k\Bigr)

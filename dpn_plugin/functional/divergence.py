@@ -25,7 +25,8 @@ def dirichlet_kl(log_p: Tensor, log_q: Tensor) -> Tensor:
     :math:`\mathrm{KL}(\mathrm{Dir}(e^{\texttt{log\_p}}) \,\|\, \mathrm{Dir}(e^{\texttt{log\_q}}))`;
     exchange the arguments for the other direction.
 
-    :param log_p: log-concentrations, shape :math:`B \times K` or :math:`B \times K \times H \times W`
+    :param log_p: log-concentrations, shape :math:`B \times K` or
+        :math:`B \times K \times H \times W`
     :param log_q: log-concentrations of a shape that broadcasts with ``log_p``
     :return: the divergence, shape :math:`B` or :math:`B \times H \times W`, differentiable in both
     """

@@ -23,7 +23,8 @@ def gaussian_kl(mean1: Tensor, cov1: Tensor, mean2: Tensor, cov2: Tensor) -> Ten
     :param mean2: shape :math:`d`
     :param cov2: shape :math:`d \times d`
     :return: the divergence, a float64 scalar; never negative
-    :raises ValueError: if shapes do not fit, a value is not finite, or a covariance cannot be mended
+    :raises ValueError: if shapes do not fit, a value is not finite, or a covariance cannot be
+        mended
     """
     mean1, mean2 = _vector(mean1, "mean1"), _vector(mean2, "mean2")
     if mean1.shape != mean2.shape:

@@ -1,8 +1,8 @@
 r"""
 Special functions of :math:`a = e^z`, evaluated from :math:`z` so that no digit is lost.
 
-Differences of gamma functions lose every digit once the leading Stirling terms cancel. The functions
-here are what is left when these terms are taken away by hand:
+Differences of gamma functions lose every digit once the leading Stirling terms cancel. The
+functions here are what is left when these terms are taken away by hand:
 
 .. math::
     q(a) = \ln a - \psi(a), \quad
@@ -74,7 +74,7 @@ def remainders(z: Tensor) -> Remainders:
 def log_minus_digamma(z: Tensor) -> Tensor:
     r"""
     :param z: logarithms of the arguments, any shape, float32 or float64
-    :return: :math:`q(a) = \ln a - \psi(a)` at :math:`a = e^z`; overflows only where :math:`1/a` does
+    :return: :math:`q(a) = \ln a - \psi(a)` at :math:`a = e^z`; overflows where :math:`1/a` does
     """
     return torch.exp(-z) - remainders(z).g
 
