@@ -46,7 +46,8 @@ class Undecoded:
         """:return: every label; reads the images where there is no other way"""
         if self.labels is not None:
             return self.labels
-        return torch.tensor([self.read(index)[1] for index in range(self.count)])
+        labels = [self.read(index)[1] for index in range(self.count)]
+        return torch.tensor(labels, dtype=torch.int64)
 
     def decoded(
         self, indices: Tensor, image_size: tuple[int, int] | None, channels: int | None

@@ -73,6 +73,10 @@ def test_shared_images_are_refused_whatever_their_source(images):
         check_no_overlap([("outliers", spec("npz:a"), stay)], [("far.b", spec("npz:b"), images)])
 
 
+def test_sets_that_are_not_loaded_yet_are_compared_by_source_alone(images):
+    check_no_overlap([("outliers", spec("npz:a"), images)], [("far.b", spec("npz:b"), None)])
+
+
 def test_one_changed_pixel_makes_another_image(images):
     other = images.subset(torch.arange(60))
     other.inputs[:, 0, 0, 0] ^= 1

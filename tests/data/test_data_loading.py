@@ -51,6 +51,16 @@ def test_a_class_that_does_not_exist_is_named_with_the_nearest(drawings, classes
         load(spec("npz:drawings.npz", classes=classes), root=drawings.parent)
 
 
+def test_classes_of_data_without_names_or_labels_cannot_be_chosen(tmp_path):
+    pixels = np.zeros((2, 4, 4), np.uint8)
+    np.savez(tmp_path / "numbers.npz", images=pixels, labels=np.array([0, 1]))
+    np.savez(tmp_path / "none.npz", images=pixels)
+    with pytest.raises(UserError, match="has no class names: give the classes as numbers"):
+        load(spec("npz:numbers.npz", classes=["cat"]), root=tmp_path)
+    with pytest.raises(UserError, match="has no labels"):
+        load(spec("npz:none.npz", classes=[0]), root=tmp_path)
+
+
 def test_limit_is_a_seeded_subset_in_the_order_of_the_source(drawings):
     whole = load("npz:drawings.npz", root=drawings.parent).inputs.flatten(1).tolist()
 

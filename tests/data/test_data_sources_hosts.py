@@ -1,6 +1,7 @@
 import pickle
 import re
 from hashlib import md5
+from importlib.util import find_spec
 from types import MappingProxyType
 
 import numpy as np
@@ -63,21 +64,40 @@ def test_colour_arrays_come_channels_first(tmp_path, monkeypatch):
     assert samples.classes == ("car", "cat")
 
 
-def test_sets_of_files_are_decoded_at_the_size_asked_for(tmp_path):
+@pytest.fixture
+def omniglot_root(tmp_path, monkeypatch):
+    """Two alphabets of one character, two PNG files each."""
+    folder = tmp_path / "omniglot-py"
     for alphabet in ("Greek", "Latin"):
-        folder = tmp_path / "omniglot-py" / "images_evaluation" / alphabet / "character01"
-        folder.mkdir(parents=True)
+        character = folder / "images_evaluation" / alphabet / "character01"
+        character.mkdir(parents=True)
         for number in range(2):
-            Image.new("1", (105, 105), 1).save(folder / f"{number}.png")
-    entries = tmp_path / "omniglot-py" / "images_evaluation.zip"
-    entries.write_bytes(b"")
-    host = torchvision.datasets.Omniglot
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(host.zips_md5, "images_evaluation", md5(b"").hexdigest())
-        found = spec("torchvision:Omniglot", split="test")
-        samples = load(found, root=tmp_path, image_size=(28, 28), in_domain=True)
+            Image.new("1", (105, 105), 1).save(character / f"{number}.png")
+    (folder / "images_evaluation.zip").write_bytes(b"")
+    sums = torchvision.datasets.Omniglot.zips_md5
+    monkeypatch.setitem(sums, "images_evaluation", md5(b"").hexdigest())
+    return tmp_path
+
+
+def test_sets_of_files_are_decoded_at_the_size_asked_for(omniglot_root):
+    found = spec("torchvision:Omniglot", split="test")
+    samples = load(found, root=omniglot_root, image_size=(28, 28), in_domain=True)
     assert samples.inputs.shape == (4, 1, 28, 28)
     assert samples.labels.tolist() == [0, 0, 1, 1]
+
+
+def test_a_broken_picture_of_a_set_is_named_by_its_position(omniglot_root):
+    latin = omniglot_root / "omniglot-py" / "images_evaluation" / "Latin" / "character01"
+    (latin / "1.png").write_bytes((latin / "1.png").read_bytes()[:60])
+    with pytest.raises(UserError, match="torchvision:Omniglot: image 3 cannot be read"):
+        load(spec("torchvision:Omniglot", split="test"), root=omniglot_root)
+
+
+def test_a_set_that_needs_a_missing_package_says_so(tmp_path):
+    if find_spec("lmdb"):
+        pytest.skip("lmdb is installed")
+    with pytest.raises(UserError, match=r"torchvision:LSUN needs a package .*lmdb"):
+        load("torchvision:LSUN", root=tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -136,6 +156,8 @@ def test_a_damaged_set_is_reported_as_such(mnist_root):
         ({"source": "pytorch_ood:Textures", "split": "test"}, "has no splits"),
         ({"source": "pytorch_ood:GaussianNoise"}, "needs a value for 'length'"),
         ({"source": "pytorch_ood:GaussianNoise/many"}, "length must be a number, not 'many'"),
+        ({"source": "pytorch_ood:GaussianNoise/0"}, "length must be at least 1"),
+        ({"source": "sklearn:photograph/china", "options": {"size": "8"}}, "number, not '8'"),
         ({"source": "pytorch_ood:MNISTC/fog"}, "needs a value for 'split': give it as split"),
         ({"source": "sklearn:digit"}, "Did you mean 'digits'"),
         ({"source": "sklearn:digits", "split": "test"}, "has no splits"),

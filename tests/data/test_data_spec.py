@@ -19,6 +19,17 @@ def test_a_range_without_first_has_no_end():
     assert SourceSpec.parse({"source": "x:y", "classes": {"from": 170}}).classes.stop is None
 
 
+@pytest.mark.parametrize("classes", [None, [1, 2], ["a"], {"from": 3}, {"first": 2}])
+def test_a_specification_survives_being_written_and_read(classes):
+    spec = SourceSpec.parse({"source": "x:y", "classes": classes, "options": {"small": True}})
+    assert SourceSpec.model_validate_json(spec.model_dump_json()) == spec
+    assert spec.model_dump(mode="json", by_alias=True)["classes"] in (
+        classes,
+        {"from": 0, "first": 2},
+        {"from": 3, "first": None},
+    )
+
+
 @pytest.mark.parametrize(
     ("table", "words"),
     [

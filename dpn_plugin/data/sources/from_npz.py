@@ -50,7 +50,7 @@ def _check_headers(path: Path) -> None:
     # a few kilobytes of zip can declare terabytes; the headers tell before anything is unpacked
     declared = 0
     with zipfile.ZipFile(path) as archive:
-        for member in archive.namelist():
+        for member in (name for name in archive.namelist() if name.endswith(".npy")):
             with archive.open(member) as stream:
                 major, _ = npy.read_magic(stream)
                 read = npy.read_array_header_1_0 if major == 1 else npy.read_array_header_2_0

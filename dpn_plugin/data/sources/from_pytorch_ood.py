@@ -12,7 +12,7 @@ from dpn_plugin.data.samples import Samples
 from dpn_plugin.data.sources.hosts import HostSet
 from dpn_plugin.data.sources.items import samples_of
 from dpn_plugin.data.undecoded import Undecoded
-from dpn_plugin.errors import unknown_name
+from dpn_plugin.errors import UserError, unknown_name
 
 __all__ = ["load"]
 
@@ -51,6 +51,8 @@ def load(
 
 
 def _drawn(noise: NoiseDataset, source: str) -> Samples:
+    if not len(noise):
+        raise UserError(f"{source}: length must be at least 1.")
     # the host draws anew whenever an item is read, so each is read once and in order
     images = np.stack([np.array(noise[index][0]) for index in range(len(noise))])
     pixels = torch.from_numpy(images.reshape(*images.shape[:3], -1)).permute(0, 3, 1, 2)

@@ -58,6 +58,9 @@ def _digits(source: str) -> Samples:
 def _photograph_patches(
     source: str, photograph: np.ndarray, patches: int, size: int, seed: int
 ) -> Samples:
+    for name, value in (("patches", patches), ("size", size), ("seed", seed)):
+        if not isinstance(value, int) or value < 0:
+            raise UserError(f"{name} of {source} must be a whole number, not {value!r}.")
     height, width, _ = photograph.shape
     if not 1 <= size <= min(height, width):
         raise UserError(f"size must be between 1 and {min(height, width)}, not {size}.")

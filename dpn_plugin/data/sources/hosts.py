@@ -51,7 +51,7 @@ class HostSet:
             keywords = {"root": str(root), **keywords}
         try:
             return self.cls(**keywords)
-        except ValueError as error:
+        except (TypeError, ValueError) as error:
             raise UserError(f"{self.source}: {error}") from error
         except ImportError as error:
             raise UserError(f"{self.source} needs a package that is missing: {error}") from error

@@ -1,5 +1,6 @@
 """From a host's data set object to samples: as a whole where it holds arrays, else one by one."""
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -37,16 +38,19 @@ def samples_of(dataset: Any, source: str) -> Samples | Undecoded:
 
 def _item(dataset: Any, index: int, source: str) -> tuple[Image.Image, int]:
     try:
-        image, label = dataset[index]
-        if isinstance(image, np.ndarray):
-            image = Image.fromarray(image)
-        if isinstance(image, Image.Image):
-            image.load()
-            return image, int(label)
-    except OSError as error:
+        item = dataset[index]
+        if isinstance(item, tuple) and isinstance(item[0], Image.Image):
+            item[0].load()
+    # Pillow reports a broken PNG chunk as a SyntaxError
+    except (OSError, SyntaxError, Image.DecompressionBombError) as error:
         raise UserError(f"{source}: image {index} cannot be read: {error}") from error
-    except (TypeError, ValueError, RuntimeError):
-        pass  # the item is not a pair of an image and one number
+    try:
+        image, label = item
+        image = Image.fromarray(image) if isinstance(image, np.ndarray) else image
+        if isinstance(image, Image.Image):
+            return image, operator.index(label)
+    except (TypeError, ValueError):
+        pass  # not a pair, or not one number
     raise UserError(f"{source} is not a set of images with one label each, so it cannot be used.")
 
 
