@@ -72,8 +72,8 @@ class Augmentation:
 
 PAPER = Augmentation(shift=0.1, rotation=15.0, flip=True)
 """
-For small images. The paper names shifts, small rotations and flips, but no figures; these are the
-customary ones for its VGG-16.
+For small images. The paper names shifts, small rotations and flips but gives no figures; these
+are our choice.
 """
 
 WEAK = Augmentation(shift=0.05, flip=True)
