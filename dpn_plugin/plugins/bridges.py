@@ -89,6 +89,8 @@ def _register_backbone(models: Any, entry: Entry) -> None:
     if isinstance(entry.factory, str) and being_imported(entry.factory.partition(":")[0]):
         return
     factory = entry.resolve()
+    if not callable(factory):
+        raise TypeError(f"its factory is a {type(factory).__name__}, not a function")
     if not models.is_model(entry.name):
         models.register_model(_named(entry.name, factory))
 

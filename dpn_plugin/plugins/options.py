@@ -20,7 +20,7 @@ def checked_options(
     :raises TypeError: if one is unknown, with the nearest match, or a required one is missing
     """
     for name in options:
-        if not takes(factory, name):
+        if not takes(factory, name) and not _is_open(factory):
             close = get_close_matches(name, _parameters(factory), n=1)
             hint = f" Did you mean {close[0]!r}?" if close else ""
             raise TypeError(f"{what} has no option {name!r}.{hint} {allowed_options(factory)}")
@@ -36,10 +36,12 @@ def allowed_options(factory: Callable[..., Any]) -> str:
 
 
 def takes(factory: Callable[..., Any], name: str) -> bool:
-    """:return: whether ``factory`` can be called with an argument ``name``"""
-    return name in _parameters(factory) or any(
-        each.kind is Parameter.VAR_KEYWORD for each in _signature(factory).values()
-    )
+    """:return: whether ``factory`` has an argument ``name``; ``**options`` do not count"""
+    return name in _parameters(factory)
+
+
+def _is_open(factory: Callable[..., Any]) -> bool:
+    return any(each.kind is Parameter.VAR_KEYWORD for each in _signature(factory).values())
 
 
 def _parameters(factory: Callable[..., Any]) -> dict[str, Parameter]:
