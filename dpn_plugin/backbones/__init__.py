@@ -1,0 +1,16 @@
+"""Any timm model as logits, features, feature maps and a head; the paper's own networks."""
+
+from dpn_plugin.backbones.backbone import Backbone, Outputs
+from dpn_plugin.backbones.dropout import mc_dropout
+from dpn_plugin.backbones.factory import create_backbone
+from dpn_plugin.backbones.inputs import plan_input
+from dpn_plugin.backbones.stems import supports_small_stem
+
+__all__ = [
+    "Backbone",
+    "Outputs",
+    "create_backbone",
+    "mc_dropout",
+    "plan_input",
+    "supports_small_stem",
+]

@@ -1,0 +1,147 @@
+"""Any timm model as logits, pooled features, feature maps and a head."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from dpn_plugin.backbones.inputs import normalisation
+from dpn_plugin.errors import UserError
+
+__all__ = ["Backbone", "Outputs"]
+
+
+class Outputs(NamedTuple):
+    """
+    What one forward pass of a backbone gives.
+
+    :param logits: B x K
+    :param features: B x D, the classifier's input
+    :param feature_maps: B x C x H x W, or ``None`` where the family has none (tokens, points)
+    """
+
+    logits: Tensor
+    features: Tensor
+    feature_maps: Tensor | None
+
+
+class Backbone(nn.Module):
+    """
+    A timm model, wrapped once so that all its parts are reachable. The model itself stays plain:
+    ``backbone.model.state_dict()`` has timm's keys.
+
+    :param model: a timm model with a single classifier
+    :param name: its timm id
+    :param stem: ``"default"`` or ``"small"``
+    :param input_size: shape of one input, (C, H, W), or (C,) for points
+    """
+
+    def __init__(self, model: nn.Module, name: str, stem: str, input_size: tuple[int, ...]) -> None:
+        super().__init__()
+        self.model: Any = model
+        self.name = name
+        self.stem = stem
+        self.input_size = input_size
+        self.mean, self.std = normalisation(model, channels=input_size[0])
+
+    @property
+    def num_classes(self) -> int:
+        """Number of logits, K."""
+        return self.model.num_classes
+
+    @property
+    def num_features(self) -> int:
+        """Width D of the features that the head takes."""
+        # timm's num_features counts the channels of the feature maps; some heads widen them first
+        return self.weight.shape[1] if self.is_linear else self.model.head_hidden_size
+
+    def forward(self, x: Tensor) -> Tensor:
+        """:return: logits B x K"""
+        return self.model(x)
+
+    def outputs(self, x: Tensor) -> Outputs:
+        """
+        :param x: images B x C x H x W (or points B x C)
+        :return: logits, features and feature maps from one forward pass
+        """
+        hidden = self.model.forward_features(x)
+        features = self._pooled(hidden)
+        return Outputs(self.head(features), features, self._maps(hidden))
+
+    def encoder(self, x: Tensor) -> Tensor:
+        """:return: features B x D"""
+        return self._pooled(self.model.forward_features(x))
+
+    def feature_maps(self, x: Tensor) -> Tensor:
+        """
+        :return: feature maps B x C x H x W
+        :raises UserError: if the family has none
+        """
+        maps = self._maps(self.model.forward_features(x))
+        if maps is None:
+            raise UserError(f"Backbone {self.name!r} has no feature maps, only features.")
+        return maps
+
+    def head(self, features: Tensor) -> Tensor:
+        """
+        :param features: B x D, as :meth:`encoder` gives them
+        :return: logits B x K
+        """
+        if isinstance(self.model.get_classifier(), nn.Conv2d):
+            return F.linear(features, self.weight, self.bias)
+        return self.model.get_classifier()(features)
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether the head is one linear layer, so that it has a weight and a bias."""
+        head = self.model.get_classifier()
+        return isinstance(head, nn.Linear) or (
+            isinstance(head, nn.Conv2d) and head.kernel_size == (1, 1)
+        )
+
+    @property
+    def weight(self) -> Tensor:
+        """Weight of the head, K x D. Raises :class:`UserError` where the head is not linear."""
+        return self._linear_head().weight.flatten(1)
+
+    @property
+    def bias(self) -> Tensor | None:
+        """Bias of the head, K. Raises :class:`UserError` where the head is not linear."""
+        return self._linear_head().bias
+
+    def check_input(self, shape: Sequence[int]) -> None:
+        """
+        :param shape: shape of one image, (C, H, W), or point, (C,)
+        :raises UserError: if the model takes another one
+        """
+        if tuple(shape) != self.input_size:
+            raise UserError(
+                f"Backbone {self.name!r} takes inputs of {_readable(self.input_size)},"
+                f" the data has {_readable(shape)}."
+            )
+
+    def _linear_head(self) -> Any:
+        if not self.is_linear:
+            kind = type(self.model.get_classifier()).__name__
+            raise UserError(
+                f"The head of {self.name!r} is not linear but a {kind}: no weight, no bias."
+            )
+        return self.model.get_classifier()
+
+    def _pooled(self, hidden: Any) -> Tensor:
+        return self.model.forward_head(hidden, pre_logits=True).flatten(1)
+
+    def _maps(self, hidden: Any) -> Tensor | None:
+        if not isinstance(hidden, Tensor) or hidden.ndim != 4:
+            return None
+        # Swin and others keep channels last; num_features counts the channels before any pooling
+        channels_last = hidden.shape[1] != self.model.num_features == hidden.shape[3]
+        return hidden.permute(0, 3, 1, 2) if channels_last else hidden
+
+
+def _readable(shape: Sequence[int]) -> str:
+    if len(shape) != 3:
+        return f"shape {tuple(shape)}"
+    channels, height, width = shape
+    return f"{channels} channel{'s' * (channels != 1)} and {height}x{width} pixels"

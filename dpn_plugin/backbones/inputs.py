@@ -1,0 +1,100 @@
+"""What a backbone is fed: its stem, the size of its images, their normalisation."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import timm
+from timm.models import get_pretrained_cfg
+
+from dpn_plugin.backbones import mlp, vgg  # noqa: F401  # importing them registers their models
+from dpn_plugin.backbones.stems import SMALL_STEM_FAMILIES, supports_small_stem
+from dpn_plugin.errors import UserError, choices, unknown_name
+
+__all__ = ["check_name", "normalisation", "plan_input"]
+
+STEMS = ("auto", "default", "small")
+SMALL_IMAGE = 64
+SMALL_DEFAULT = 32
+SMALL_STEP = 4  # a vision transformer's small patch; other families do not mind
+LARGE_MINIMUM = 96
+LARGE_STEP = 32
+
+
+def plan_input(name: str, image_size: int | None = None, stem: str = "auto") -> tuple[str, int]:
+    """
+    Decide which stem a backbone gets and to how many pixels images are resized for it.
+
+    ``"auto"`` means ``"small"`` for images of at most 64 pixels where the family supports it (see
+    :data:`dpn_plugin.backbones.stems.SMALL_STEM_FAMILIES`), else ``"default"``. The size is then
+
+    - with the small stem: the images' own, rounded up to a multiple of 4 (32 if none is given);
+    - of a model made for small images (``vgg16_cifar``, ``mlp_synthetic``): the images' own;
+    - of a model with a fixed size (ViT, Swin and the like): the one it was made for;
+    - of any other: the images' own, at least 96, rounded up to a multiple of 32.
+
+    :param name: a timm id
+    :param image_size: pixels along a side of the data's images; without it, the model's own size
+    :param stem: ``"auto"``, ``"default"`` or ``"small"``
+    :return: ``"default"`` or ``"small"``, and pixels along a side (1 for points)
+    :raises UserError: for an unknown name or stem, or a family without a small stem
+    """
+    check_name(name)
+    stem = _resolved_stem(name, image_size, stem)
+    if image_size is not None and image_size < 1:
+        raise UserError(f"image_size must be positive, not {image_size}.")
+    if stem == "small":
+        return stem, _rounded_up(image_size or SMALL_DEFAULT, SMALL_STEP)
+    return stem, _default_stem_size(name, image_size)
+
+
+def normalisation(model: Any, channels: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """
+    :param model: a timm model
+    :param channels: how many channels it takes
+    :return: mean and standard deviation per channel. Where the model takes another number of
+        channels than its configuration says, each gets the average over the configured ones
+    """
+    config = timm.data.resolve_data_config(model=model)
+    return _per_channel(config["mean"], channels), _per_channel(config["std"], channels)
+
+
+def check_name(name: str) -> None:
+    """:raises UserError: if timm has no such model, with the nearest names"""
+    if not timm.is_model(name):
+        raise unknown_name("backbone", name, timm.list_models())
+
+
+def _resolved_stem(name: str, image_size: int | None, stem: str) -> str:
+    if stem not in STEMS:
+        raise UserError(f"stem must be {choices(STEMS)}, not {stem!r}.")
+    supported = supports_small_stem(name)
+    if stem == "small" and not supported:
+        raise UserError(
+            f"stem='small' is not offered for {name!r}, only for the timm families"
+            f" {', '.join(SMALL_STEM_FAMILIES)}. With stem='default' images are resized instead."
+        )
+    if stem == "auto":
+        small = supported and image_size is not None and image_size <= SMALL_IMAGE
+        return "small" if small else "default"
+    return stem
+
+
+def _default_stem_size(name: str, image_size: int | None) -> int:
+    config = get_pretrained_cfg(name)
+    own = config.input_size[-1]
+    if own == 1 or image_size is None or config.fixed_input_size:
+        return own
+    if own <= SMALL_IMAGE:
+        return image_size
+    least = config.min_input_size[-1] if config.min_input_size else LARGE_MINIMUM
+    return _rounded_up(max(image_size, least), LARGE_STEP)
+
+
+def _rounded_up(size: int, step: int) -> int:
+    return -(-size // step) * step
+
+
+def _per_channel(values: Sequence[float], channels: int) -> tuple[float, ...]:
+    if len(values) == channels:
+        return tuple(values)
+    return (sum(values) / len(values),) * channels
