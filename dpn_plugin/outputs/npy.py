@@ -43,10 +43,10 @@ class NpyWriter:
 
     def close(self) -> None:
         """Put the final number of rows into the header."""
-        if self._row is not None:
-            self._file.seek(0)
-            self._write_header()
-        self._file.close()
+        with self._file:
+            if self._row is not None:
+                self._file.seek(0)
+                self._write_header()
 
     def _write_header(self) -> None:
         # numpy pads the header for a growing first axis: its length is that of any row count

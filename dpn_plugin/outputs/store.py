@@ -68,7 +68,7 @@ class OutputStore:
         folder = self._folder(key)
         if not folder.is_dir():
             return None
-        with _failure_named(folder):
+        with _failure_named(self.root):
             try:
                 return _read(folder)
             except _DamagedError as damage:
@@ -89,10 +89,10 @@ class OutputStore:
         """
         folder = self._folder(ingredients.key)
         with ExitStack() as stack:
-            with _failure_named(folder):
+            with _failure_named(self.root):
                 staged = stack.enter_context(staging_folder(self.root))
             _write_arrays(staged, batches)
-            with _failure_named(folder):
+            with _failure_named(self.root):
                 _write_entry(staged, ingredients)
                 if self.open(ingredients.key) is None:
                     publish(staged, folder)
@@ -112,10 +112,10 @@ def _write_arrays(folder: Path, batches: Iterable[Mapping[str, Tensor]]) -> None
     try:
         for batch in batches:
             # not around the loop: a failure to read the data is no failure to write
-            with _failure_named(folder):
+            with _failure_named(folder.parent):
                 _append(writers, batch, folder)
     finally:
-        with _failure_named(folder):
+        with _failure_named(folder.parent):
             for writer in writers.values():
                 writer.close()
     if not any(writer.rows for writer in writers.values()):
@@ -190,9 +190,9 @@ def _hash(path: Path) -> str:
 
 
 @contextmanager
-def _failure_named(folder: Path) -> Iterator[None]:
+def _failure_named(root: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
         reason = error.strerror or str(error)
-        raise UserError(f"Cannot use stored outputs in {folder}: {reason}.") from error
+        raise UserError(f"Cannot use stored outputs in {root}: {reason}.") from error

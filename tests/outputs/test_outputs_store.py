@@ -1,6 +1,7 @@
 """The store: what goes in comes out, and nothing else ever does."""
 
 import json
+import resource
 import subprocess
 import sys
 import threading
@@ -323,3 +324,15 @@ def test_a_root_that_is_a_file_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(UserError, match=r"Cannot use stored outputs in .*file"):
         OutputStore(tmp_path / "file").write(BASE, batches())
+
+
+def test_a_disk_that_takes_no_more_is_named_and_leaves_nothing(store):
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, limits[1]))
+    try:
+        with pytest.raises(UserError, match=r"outputs in .*/outputs: File too large"):
+            store.write(BASE, batches(1000, rows=100))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert visible(store.root) == []
+    assert leftovers(store.root) == []
