@@ -43,6 +43,7 @@ def create_backbone(
     :param pretrained: load the weights that timm publishes
     :raises UserError: if there is no such model, it cannot be built so, or it cannot be split
     """
+    _check_arguments(num_classes, in_chans, drop_rate)
     stem, size = plan_input(name, image_size, stem)
     arguments = {"num_classes": num_classes, "in_chans": in_chans, "drop_rate": drop_rate}
     if stem == "small":
@@ -54,6 +55,14 @@ def create_backbone(
     backbone = Backbone(model, name, stem, (channels, size, size) if size > 1 else (channels,))
     _check_split(backbone)
     return backbone
+
+
+def _check_arguments(num_classes: int, in_chans: int | None, drop_rate: float | None) -> None:
+    for name, count in (("num_classes", num_classes), ("in_chans", in_chans)):
+        if count is not None and count < 1:
+            raise UserError(f"{name} must be at least 1, not {count}.")
+    if drop_rate is not None and not 0 <= drop_rate < 1:
+        raise UserError(f"drop_rate must be at least 0 and below 1, not {drop_rate}.")
 
 
 def _built(name: str, pretrained: bool, arguments: dict[str, Any]) -> nn.Module:

@@ -136,6 +136,14 @@ def test_a_model_with_several_heads_is_refused_in_a_sentence(name: str) -> None:
         create_backbone(name, 3)
 
 
+@pytest.mark.parametrize(
+    ("argument", "value"), [("num_classes", 0), ("in_chans", 0), ("drop_rate", 1.0)]
+)
+def test_an_argument_out_of_range_is_named(argument: str, value: float) -> None:
+    with pytest.raises(UserError, match=f"{argument} must be .*, not {value}"):
+        create_backbone("test_resnet", **{"num_classes": 3, argument: value})
+
+
 def test_what_timm_cannot_build_is_refused_in_a_sentence() -> None:
     with pytest.raises(UserError, match="cannot build 'vgg16_cifar'"):
         create_backbone("vgg16_cifar", 3, pretrained=True)
