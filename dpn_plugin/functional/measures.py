@@ -176,6 +176,8 @@ def _differential_entropy_of(z: Tensor, p: _Simplex, each: Remainders) -> tuple[
     scaled = torch.exp(-lowest - scale) * poles - torch.exp(-scale) * bounded
     log_neg = scale + torch.log(scaled.clamp(min=FLOOR))
     if classes == 2:
-        d_ent = torch.where(*entropy_near_uniform(z), d_ent)
-        log_neg = torch.where(lowest > -1, torch.log((-d_ent).clamp(min=FLOOR)), log_neg)
+        near, value = entropy_near_uniform(z)
+        d_ent = torch.where(near, value, d_ent)
+        # of the series, not of d_ent: where that overflows, its gradient would be zero times infinity
+        log_neg = torch.where(near, torch.log((-value).clamp(min=FLOOR)), log_neg)
     return d_ent, log_neg
