@@ -29,16 +29,28 @@ def dirichlet_kl(log_p: Tensor, log_q: Tensor) -> Tensor:
         :math:`B \times K \times H \times W`
     :param log_q: log-concentrations of a shape that broadcasts with ``log_p``
     :return: the divergence, shape :math:`B` or :math:`B \times H \times W`, differentiable in both
+    :raises ValueError: if a shape does not fit or a value is NaN or infinite
+    :raises TypeError: if an argument is not floating point
     """
     check_logits(log_p, "log_p")
     check_logits(log_q, "log_q")
-    dtype = computed_dtype(torch.promote_types(log_p.dtype, log_q.dtype))
-    z, w = torch.broadcast_tensors(log_p.to(dtype), log_q.to(dtype))
+    z, w = _broadcast(log_p, log_q)
     z0, w0 = torch.logsumexp(z, dim=1), torch.logsumexp(w, dim=1)
     (p_r, p_aq), (q_r, _), (p0_r, p0_aq), (q0_r, _) = map(_stirling, (z, w, z0, w0))
     stirling = 0.5 * ((z - w).sum(dim=1) - (z0 - w0)) + (q_r - p_r).sum(dim=1) - (q0_r - p0_r)
     mean = _mean_divergence(z - z0.unsqueeze(1), w - w0.unsqueeze(1), w)
     return mean + stirling + _poles(w - z, w0 - z0, p_aq, p0_aq)
+
+
+def _broadcast(log_p: Tensor, log_q: Tensor) -> list[Tensor]:
+    dtype = computed_dtype(torch.promote_types(log_p.dtype, log_q.dtype))
+    pairs = zip(log_p.shape, log_q.shape, strict=False)
+    if log_p.dim() != log_q.dim() or any(a != b and 1 not in (a, b) for a, b in pairs):
+        raise ValueError(
+            f"log_p of shape {tuple(log_p.shape)} and log_q of shape {tuple(log_q.shape)} do not "
+            "broadcast."
+        )
+    return list(torch.broadcast_tensors(log_p.to(dtype), log_q.to(dtype)))
 
 
 def _stirling(z: Tensor) -> tuple[Tensor, Tensor]:
