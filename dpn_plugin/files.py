@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dpn_plugin.errors import UserError
 
-__all__ = ["replacing", "write_text"]
+__all__ = ["cannot_write", "replacing", "sync", "write_text"]
 
 
 @contextmanager
@@ -28,17 +28,17 @@ def replacing(path: str | Path) -> Iterator[Path]:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
         os.close(handle)
     except OSError as error:
-        raise _cannot_write(path, error) from error
+        raise cannot_write(path, error) from error
     temporary = Path(name)
     try:
         yield temporary
-        _sync(temporary)
+        sync(temporary)
         # mkstemp makes the file private; the result gets the permissions of an ordinary file
         temporary.chmod(0o666 & ~_umask())
         temporary.replace(path)
-        _sync(path.parent)
+        sync(path.parent)
     except OSError as error:
-        raise _cannot_write(path, error) from error
+        raise cannot_write(path, error) from error
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -52,7 +52,8 @@ def write_text(path: str | Path, text: str) -> None:
         temporary.write_text(text, encoding="utf-8")
 
 
-def _sync(path: Path) -> None:
+def sync(path: Path) -> None:
+    """Wait until a file, or the names in a folder, are on the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -66,6 +67,7 @@ def _umask() -> int:
     return mask
 
 
-def _cannot_write(path: Path, error: OSError) -> UserError:
-    reason = error.strerror or str(error)
+def cannot_write(path: Path, error: Exception) -> UserError:
+    """:return: the sentence for a full disk or a folder that cannot be written"""
+    reason = getattr(error, "strerror", None) or str(error)
     return UserError(f"Cannot write {path}: {reason}. What was there before is unchanged.")

@@ -28,8 +28,12 @@ SOURCES = ("correct", "misclassified", "ood")
 
 #: a covariance of two coordinates needs that many points
 FEWEST = 3
-#: spread that a group without any borrows, relative to the variance of all samples
+#: relative to the variance of all samples: below it, a group has no spread of its own ...
+NO_SPREAD = 1e-12
+#: ... and borrows as much
 BORROWED = 1e-6
+#: variance that the rounding of equal points leaves
+ROUNDING = 1e-24
 
 
 def representation(logits: Tensor) -> Tensor:
@@ -77,8 +81,8 @@ class GaussianKL(LogitsDetector):
         :param ood_prior: share of OOD samples that ``predict_source`` expects
         """
         super().__init__()
-        if not 0 < ood_prior < 1:
-            raise ValueError(f"ood_prior must be between 0 and 1, not {ood_prior!r}.")
+        if not isinstance(ood_prior, float) or not 0 < ood_prior < 1:
+            raise ValueError(f"ood_prior must be a number between 0 and 1, not {ood_prior!r}.")
         self.model = model
         self.ood_prior = ood_prior
         self.means: Tensor | None = None  # 3 x 2
@@ -109,11 +113,7 @@ class GaussianKL(LogitsDetector):
         :raises ValueError: if the samples do not tell enough to fit
         """
         functional.check_logits(logits)
-        if y.shape != logits.shape[:1] + logits.shape[2:]:
-            raise ValueError(
-                f"y must have one label per sample of logits {tuple(logits.shape)}, "
-                f"not shape {tuple(y.shape)}."
-            )
+        _check_labels(y, logits)
         points = representation(logits)
         right = logits.argmax(dim=1) == y
         groups = [points[right], points[(y >= 0) & ~right], points[y < 0]]
@@ -163,6 +163,8 @@ class GaussianKL(LogitsDetector):
             )
         if 0 < ood < FEWEST:
             raise ValueError(f"logits must hold no OOD samples or at least {FEWEST}, not {ood}.")
+        if (spread < ROUNDING).all():
+            raise ValueError("logits must differ: all have the same Max.P and log(-D.Ent).")
         if misclassified < FEWEST:
             warnings.warn(
                 f"{misclassified} misclassified samples are too few for a Gaussian; "
@@ -210,14 +212,23 @@ class GaussianKL(LogitsDetector):
             )
 
 
+def _check_labels(y: Tensor, logits: Tensor) -> None:
+    if y.shape != logits.shape[:1] + logits.shape[2:]:
+        raise ValueError(
+            f"y must have one label per sample of logits {tuple(logits.shape)}, "
+            f"not shape {tuple(y.shape)}."
+        )
+    if (y >= logits.shape[1]).any():
+        raise ValueError(
+            f"y must be below the number of classes, {logits.shape[1]}, not {int(y.max())}."
+        )
+
+
 def _gaussian(points: Tensor, spread: Tensor) -> tuple[Tensor, Tensor]:
     mean, covariance = points.mean(dim=0), torch.cov(points.T)
-    try:
-        return mean, cholesky(covariance, "the covariance of a group")
-    except ValueError:
-        return mean, cholesky(
-            covariance + BORROWED * torch.diag(spread), "the covariance of all samples"
-        )
+    flat = covariance.diagonal() < NO_SPREAD * spread
+    covariance = covariance + torch.diag(BORROWED * spread * flat)
+    return mean, cholesky(covariance, "the covariance of a group")
 
 
 def _absent() -> tuple[Tensor, Tensor]:

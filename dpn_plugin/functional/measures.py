@@ -178,6 +178,6 @@ def _differential_entropy_of(z: Tensor, p: _Simplex, each: Remainders) -> tuple[
     if classes == 2:
         near, value = entropy_near_uniform(z)
         d_ent = torch.where(near, value, d_ent)
-        # of the series, not of d_ent: where that overflows, its gradient would be zero times infinity
+        # of the series, not of d_ent: where that overflows, the gradient would be 0 times infinity
         log_neg = torch.where(near, torch.log((-value).clamp(min=FLOOR)), log_neg)
     return d_ent, log_neg

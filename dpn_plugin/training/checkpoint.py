@@ -1,0 +1,148 @@
+"""Checkpoints: folders that appear whole, are checked when read, and hold no pickle but tensors."""
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from dpn_plugin.errors import UserError
+from dpn_plugin.files import cannot_write, replacing, sync
+
+__all__ = ["Checkpoints", "file_hash", "read_weights", "write_weights"]
+
+_STATE = "state.json"
+_OPTIMIZER = "optimizer.pt"
+
+
+class Checkpoints:
+    """
+    The checkpoints of one network. The newest that is whole counts; one older is kept, so that a
+    damaged file costs no more than the time between two of them.
+
+    :param folder: where they are
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def save(
+        self,
+        state: dict[str, Any],
+        weights: dict[str, dict[str, Tensor]],
+        optimizer: dict[str, Any],
+    ) -> None:
+        """
+        :param state: JSON; ``state["step"]`` orders the checkpoints
+        :param weights: named sets of tensors
+        :param optimizer: its ``state_dict``
+        :raises UserError: if it cannot be written; older ones are untouched
+        """
+        final = self.folder / f"step-{state['step']:09d}"
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(dir=self.folder, prefix=".writing-") as name:
+                self._write(Path(name), state, weights, optimizer)
+                if final.exists():
+                    shutil.rmtree(final)
+                os.rename(name, final)
+                Path(name).mkdir()  # for TemporaryDirectory to remove
+            sync(self.folder)
+        except (OSError, RuntimeError, SafetensorError) as error:  # a full disk is any of them
+            raise cannot_write(final, error) from error
+        self._drop_old()
+
+    def newest(self) -> Path | None:
+        """:return: the newest checkpoint that is whole and undamaged"""
+        return next((path for path in self._all() if _is_whole(path)), None)
+
+    def load(self, path: Path) -> tuple[dict[str, Any], dict[str, dict[str, Tensor]], Any]:
+        """
+        :param path: what :meth:`newest` gave
+        :return: state, sets of weights, state of the optimizer
+        """
+        state = _read_state(path)["state"]
+        weights = {file.stem: load_file(file) for file in sorted(path.glob("*.safetensors"))}
+        optimizer = torch.load(path / _OPTIMIZER, map_location="cpu", weights_only=True)
+        return state, weights, optimizer
+
+    def remove(self) -> None:
+        """Remove all of them; the network is trained."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _all(self) -> list[Path]:
+        return sorted(self.folder.glob("step-*"), reverse=True)
+
+    def _drop_old(self) -> None:
+        for path in [*self._all()[2:], *self.folder.glob(".writing-*")]:
+            shutil.rmtree(path, ignore_errors=True)
+
+    @staticmethod
+    def _write(folder: Path, state: dict, weights: dict, optimizer: dict) -> None:
+        for name, tensors in weights.items():
+            save_file(_plain(tensors), folder / f"{name}.safetensors")
+        torch.save(optimizer, folder / _OPTIMIZER)
+        hashes = {path.name: file_hash(path) for path in sorted(folder.iterdir())}
+        (folder / _STATE).write_text(json.dumps({"state": state, "sha256": hashes}), "utf-8")
+        for path in folder.iterdir():
+            sync(path)
+
+
+def write_weights(path: Path, tensors: dict[str, Tensor]) -> str:
+    """
+    :param path: a safetensors file
+    :param tensors: the weights
+    :return: SHA-256 of the file
+    """
+    with replacing(path) as temporary:
+        try:
+            save_file(_plain(tensors), temporary)
+        except SafetensorError as error:
+            raise cannot_write(path, error) from error
+    return file_hash(path)
+
+
+def read_weights(path: Path, sha256: str) -> dict[str, Tensor]:
+    """
+    :param path: a safetensors file
+    :param sha256: the hash that was recorded for it
+    :raises UserError: if it is missing, damaged, or another one
+    """
+    if not path.is_file():
+        raise UserError(f"The weights {path} are missing; train the run again.")
+    if file_hash(path) != sha256:
+        raise UserError(
+            f"The weights {path} are not those that run.json records: the file is damaged or was "
+            "exchanged. Train the run again."
+        )
+    return load_file(path)
+
+
+def file_hash(path: Path) -> str:
+    """:return: SHA-256 of a file, in hexadecimal"""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _plain(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    # safetensors refuses tensors that share memory, and views
+    return {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
+
+
+def _read_state(path: Path) -> dict[str, Any]:
+    return json.loads((path / _STATE).read_text("utf-8"))
+
+
+def _is_whole(path: Path) -> bool:
+    try:
+        hashes = _read_state(path)["sha256"]
+        return all(file_hash(path / name) == value for name, value in hashes.items())
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return False

@@ -1,0 +1,49 @@
+"""The words of a training run: what identifies it, and what it may be continued with."""
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from dpn_plugin.data import SourceSpec
+from dpn_plugin.training.recipe import Recipe
+
+__all__ = ["TrainConfig", "differences"]
+
+
+class TrainConfig(BaseModel):
+    """
+    Everything that decides the weights. Two runs with equal configurations on one machine end with
+    equal weights; where they run (device, workers, folders) is not part of it.
+
+    :param backbone: a timm id
+    :param stem: ``"auto"``, ``"default"`` or ``"small"``
+    :param method: name of a training method
+    :param options: options of the method, e.g. ``{"lambda_out": 0.0}`` or ``{"members": 5}``
+    :param in_domain: training data; a part is held out for selection
+    :param outliers: OOD training data, if the method needs any
+    :param seed: of weights, order, augmentation and dropout
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    backbone: str
+    method: str
+    in_domain: SourceSpec
+    outliers: SourceSpec | None = None
+    recipe: Recipe
+    stem: str = "auto"
+    pretrained: bool = False
+    options: dict[str, bool | int | float | str] = Field(default_factory=dict)
+    seed: int = Field(0, ge=0)
+
+
+def differences(ours: dict[str, Any], theirs: dict[str, Any], prefix: str = "") -> list[str]:
+    """:return: every key that differs between two configurations, as ``key: theirs -> ours``"""
+    found = []
+    for key in sorted(ours.keys() | theirs.keys()):
+        mine, other = ours.get(key), theirs.get(key)
+        if isinstance(mine, dict) and isinstance(other, dict):
+            found += differences(mine, other, f"{prefix}{key}.")
+        elif mine != other:
+            found.append(f"{prefix}{key}: {other!r} -> {mine!r}")
+    return found

@@ -1,0 +1,177 @@
+"""A training run: a folder with weights, configuration and history."""
+
+import json
+import shutil
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from dpn_plugin.backbones import Backbone, create_backbone
+from dpn_plugin.data.transform import Transform
+from dpn_plugin.errors import UserError
+from dpn_plugin.files import write_text
+from dpn_plugin.plugins import registry
+from dpn_plugin.training.checkpoint import read_weights
+from dpn_plugin.training.config import TrainConfig, differences
+from dpn_plugin.training.methods import Method, Network
+from dpn_plugin.training.processes import Processes
+
+__all__ = ["Run", "claimed_record", "fresh_backbone", "method_of", "open_run", "write_record"]
+
+RECORD = "run.json"
+FORMAT = 1
+PACKAGES = ("dpn-plugin", "torch", "torchvision", "timm", "pytorch-ood", "numpy", "safetensors")
+
+
+@dataclass(frozen=True)
+class Run:
+    """
+    A finished run.
+
+    :param folder: where it is
+    :param config: what was asked for
+    :param record: all of ``run.json``: versions, hashes, times
+    """
+
+    folder: Path
+    config: TrainConfig
+    record: dict[str, Any]
+
+    @property
+    def method(self) -> Method:
+        """The method, with the options of this run."""
+        return method_of(self.config)
+
+    @property
+    def num_classes(self) -> int:
+        """Number of in-domain classes."""
+        return len(self.record["classes"])
+
+    @property
+    def transform(self) -> Transform:
+        """What brings a batch to the networks."""
+        described = self.record["transform"]
+        size = described["size"]
+        return Transform(
+            tuple(described["mean"]), tuple(described["std"]), None if size is None else tuple(size)
+        )
+
+    @property
+    def weights_hash(self) -> str:
+        """One hash of all networks' weights."""
+        return " ".join(each["sha256"] for each in self.record["networks"].values())
+
+    def backbone(self, network: Network) -> Backbone:
+        """
+        :return: the trained network, in evaluation mode
+        :raises UserError: if its weights are missing or damaged
+        """
+        known = self.record["networks"][network.name]
+        weights = read_weights(self.folder / f"{network.name}.safetensors", known["sha256"])
+        shape = tuple(self.record["input_shape"])
+        backbone = fresh_backbone(self.config, network, shape, self.num_classes)
+        backbone.model.load_state_dict(weights)
+        return backbone.eval()
+
+
+def open_run(folder: str | Path) -> Run:
+    """
+    :param folder: what :func:`train` wrote
+    :raises UserError: if there is no finished run
+    """
+    folder = Path(folder)
+    try:
+        record = json.loads((folder / RECORD).read_text("utf-8"))
+        config = TrainConfig.model_validate(record["config"])
+    except FileNotFoundError:
+        raise UserError(f"{folder} holds no trained run: it has no {RECORD}.") from None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UserError(f"{folder / RECORD} cannot be read as the record of a run.") from error
+    if not record.get("finished"):
+        raise UserError(f"The run in {folder} is not finished; the same dpn train goes on with it.")
+    return Run(folder, config, record)
+
+
+def method_of(config: TrainConfig) -> Method:
+    """
+    :return: the method, with the configuration's options
+    :raises UserError: if there is no such method
+    """
+    method: Method = registry.load("methods", config.method)
+    counts = {key: config.options[key] for key in ("members", "passes") if key in config.options}
+    for key, value in counts.items():
+        if not isinstance(value, int) or value < 2 or getattr(method, key) == 1:
+            raise UserError(f"{key} must be 2 or more, for a method that averages; got {value!r}.")
+    options = {k: v for k, v in config.options.items() if k not in counts}
+    options = {**method.loss_options, **options}
+    return replace(method, loss_options=options, **counts, evidence=_evidence(method, options))
+
+
+def _evidence(method: Method, options: dict[str, Any]) -> str | None:
+    return None if method.evidence is None else options.get("evidence", method.evidence)
+
+
+def fresh_backbone(
+    config: TrainConfig, network: Network, shape: tuple[int, ...], num_classes: int
+) -> Backbone:
+    """
+    :param shape: of one input, C x H x W or C
+    :return: the untrained network; its weights follow from torch's random state
+    """
+    if len(shape) == 3 and shape[1] != shape[2]:
+        raise UserError(f"Images must be square, not {shape[1]} x {shape[2]}; set image_size.")
+    return create_backbone(
+        config.backbone,
+        2 if network.told_apart else num_classes,
+        in_chans=shape[0],
+        image_size=shape[1] if len(shape) == 3 else None,
+        stem=config.stem,
+        drop_rate=config.recipe.drop_rate,
+        pretrained=config.pretrained,
+    )
+
+
+def claimed_record(
+    out: Path, config: TrainConfig, processes: Processes, force: bool
+) -> dict[str, Any]:
+    """
+    :return: the record of this configuration in the folder, begun anew if there was none
+    :raises UserError: if another configuration is there
+    """
+    asked = config.model_dump(mode="json")
+    try:
+        record = json.loads((out / RECORD).read_text("utf-8"))
+    except FileNotFoundError:
+        record = None
+    except (OSError, ValueError):
+        raise UserError(f"{out / RECORD} cannot be read; use another folder or --force.") from None
+    if record is not None and not force:
+        changed = differences(asked, record.get("config", {}))
+        if changed:
+            raise UserError(
+                f"{out} holds another run ({'; '.join(changed[:4])}). "
+                "Use another folder, or --force to replace it."
+            )
+        return record
+    if force and processes.primary:
+        _clear(out)
+    processes.wait()
+    record = {"format": FORMAT, "config": asked, "networks": {}, "finished": False}
+    record["versions"] = {name: version(name) for name in PACKAGES}
+    record["device"], record["processes"] = str(processes.device), processes.world
+    write_record(out, record, processes)
+    return record
+
+
+def _clear(out: Path) -> None:
+    shutil.rmtree(out / "checkpoints", ignore_errors=True)
+    for path in (*out.glob("*.safetensors"), out / RECORD):
+        path.unlink(missing_ok=True)
+
+
+def write_record(out: Path, record: dict[str, Any], processes: Processes) -> None:
+    """Write ``run.json``, in one process."""
+    if processes.primary:
+        write_text(out / RECORD, json.dumps(record, indent=1) + "\n")
+    processes.wait()
