@@ -156,15 +156,7 @@ class GaussianKL(LogitsDetector):
 
     def _fit_groups(self, groups: list[Tensor], spread: Tensor) -> None:
         correct, misclassified, ood = map(len, groups)
-        if correct < FEWEST:
-            raise ValueError(
-                f"logits must hold at least {FEWEST} correctly classified in-domain samples to "
-                f"fit, not {correct}."
-            )
-        if 0 < ood < FEWEST:
-            raise ValueError(f"logits must hold no OOD samples or at least {FEWEST}, not {ood}.")
-        if (spread < ROUNDING).all():
-            raise ValueError("logits must differ: all have the same Max.P and log(-D.Ent).")
+        _check_enough(correct, ood, spread)
         if misclassified < FEWEST:
             warnings.warn(
                 f"{misclassified} misclassified samples are too few for a Gaussian; "
@@ -222,6 +214,18 @@ def _check_labels(y: Tensor, logits: Tensor) -> None:
         raise ValueError(
             f"y must be below the number of classes, {logits.shape[1]}, not {int(y.max())}."
         )
+
+
+def _check_enough(correct: int, ood: int, spread: Tensor) -> None:
+    if correct < FEWEST:
+        raise ValueError(
+            f"logits must hold at least {FEWEST} correctly classified in-domain samples to "
+            f"fit, not {correct}."
+        )
+    if 0 < ood < FEWEST:
+        raise ValueError(f"logits must hold no OOD samples or at least {FEWEST}, not {ood}.")
+    if (spread < ROUNDING).all():
+        raise ValueError("logits must differ: all have the same Max.P and log(-D.Ent).")
 
 
 def _gaussian(points: Tensor, spread: Tensor) -> tuple[Tensor, Tensor]:

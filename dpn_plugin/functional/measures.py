@@ -3,8 +3,8 @@ Measures of the Dirichlet distribution with concentrations :math:`\alpha_c = e^{
 
 Everything is computed from the logits :math:`z`, never from :math:`\alpha` clipped or rounded
 first. With the winning class :math:`m` and :math:`s = \sum_{c \neq m} e^{z_c - z_m}`, every measure
-is a sum without cancellation: the smallest uncertainty of a confident sample keeps its digits, and so
-does the largest one of a sample far away.
+is a sum without cancellation: the smallest uncertainty of a confident sample keeps its digits, and
+so does the largest one of a sample far away.
 """
 
 import math
