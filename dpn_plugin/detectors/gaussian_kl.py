@@ -73,7 +73,9 @@ class GaussianKL(LogitsDetector):
     """
 
     requires_fit = True
-    info = DetectorInfo(tasks={Task.CLASSIFICATION, Task.SEGMENTATION}, paper=REPRESENTATION_GAP)
+    info = DetectorInfo(
+        tasks={Task.CLASSIFICATION, Task.SEGMENTATION}, paper=REPRESENTATION_GAP, ai_coded=True
+    )
 
     def __init__(self, model: Module | None = None, ood_prior: float = 0.5) -> None:
         """

@@ -63,7 +63,7 @@ class MaxProbability(_MeasureDetector):
     .. note:: Computed as :math:`s / (1 + s)`, so that samples whose Max.P rounds to one do not tie.
     """
 
-    info = DetectorInfo(tasks=_TASKS, paper=PRIOR_NETWORKS)
+    info = DetectorInfo(tasks=_TASKS, paper=PRIOR_NETWORKS, ai_coded=True)
 
     @staticmethod
     def score(logits: Tensor) -> Tensor:
@@ -77,7 +77,7 @@ class PredictiveEntropy(_MeasureDetector):
     .. math:: -\sum_c p_c \ln p_c
     """
 
-    info = DetectorInfo(tasks=_TASKS, paper=PRIOR_NETWORKS)
+    info = DetectorInfo(tasks=_TASKS, paper=PRIOR_NETWORKS, ai_coded=True)
 
     @staticmethod
     def score(logits: Tensor) -> Tensor:
@@ -92,7 +92,7 @@ class MutualInformation(_MeasureDetector):
     .. math:: \sum_c p_c \bigl[\psi(\alpha_c + 1) - \psi(\alpha_0 + 1) - \ln p_c\bigr]
     """
 
-    info = DetectorInfo(tasks=_TASKS, paper=PRIOR_NETWORKS)
+    info = DetectorInfo(tasks=_TASKS, paper=PRIOR_NETWORKS, ai_coded=True)
 
     @staticmethod
     def score(logits: Tensor) -> Tensor:
@@ -110,7 +110,7 @@ class Precision(_MeasureDetector):
         and cannot overflow. It equals pytorch-ood's ``EnergyBased`` at temperature 1.
     """
 
-    info = DetectorInfo(tasks=_TASKS, paper=REPRESENTATION_GAP)
+    info = DetectorInfo(tasks=_TASKS, paper=REPRESENTATION_GAP, ai_coded=True)
 
     @staticmethod
     def score(logits: Tensor) -> Tensor:
@@ -128,7 +128,7 @@ class DifferentialEntropy(_MeasureDetector):
         differential entropy is *low*: the order turns round. ``invert=True`` turns it back.
     """
 
-    info = DetectorInfo(tasks=_TASKS, paper=PRIOR_NETWORKS)
+    info = DetectorInfo(tasks=_TASKS, paper=PRIOR_NETWORKS, ai_coded=True)
     hyperparameter_space: ClassVar[dict[str, list]] = {"invert": [False, True]}
 
     def __init__(self, model: Module | None = None, invert: bool = False) -> None:

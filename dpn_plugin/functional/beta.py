@@ -10,6 +10,8 @@ Taylor series in :math:`u = \alpha_1 - 1`, :math:`v = \alpha_2 - 1` has no such 
         \bigl[(\zeta(k) - 1)(u + v)^k - \zeta(k)(u^k + v^k)\bigr]
 """
 
+import math
+
 import torch
 from scipy.special import zeta, zetac
 from torch import Tensor
@@ -25,17 +27,16 @@ _SINGLE = tuple((-1) ** k * (1 - 1 / k) * float(zeta(k)) for k in _ORDER)
 _JOINT = tuple((-1) ** k * (1 - 1 / k) * float(zetac(k)) for k in _ORDER)
 
 
-def entropy_near_uniform(z: Tensor) -> tuple[Tensor, Tensor]:
+def entropy_near_uniform(z: Tensor) -> Tensor:
     r"""
     :param z: logits of two classes, shape :math:`2 \times n`
-    :return: where the series holds, and its value there
+    :return: the differential entropy where the series holds, NaN elsewhere, shape :math:`n`
     """
     u = torch.expm1(z.clamp(-1, 1))
-    near = u.abs().amax(dim=0) < _RADIUS
+    near = u.detach().abs().amax(dim=0) < _RADIUS
     u = torch.where(near, u, 0.0)
-    w = u.sum(dim=0)
-    value = _series(_JOINT, w) - _series(_SINGLE, u).sum(dim=0)
-    return near, value
+    value = _series(_JOINT, u.sum(dim=0)) - _series(_SINGLE, u).sum(dim=0)
+    return torch.where(near, value, math.nan)
 
 
 def _series(coefficients: tuple[float, ...], x: Tensor) -> Tensor:

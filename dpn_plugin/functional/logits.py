@@ -8,6 +8,9 @@ from torch import Tensor
 
 __all__ = ["by_class", "check_logits", "computed_dtype"]
 
+Sums = Callable[[Tensor], tuple[Tensor, ...]]
+Finish = Callable[..., tuple[Tensor, ...]]
+
 #: elements worked on at a time; the temporaries of one chunk fit into the processor's cache
 CHUNK = 1 << 16
 #: a compiled function keeps its temporaries in registers and gains from longer loops
@@ -41,27 +44,31 @@ def computed_dtype(dtype: torch.dtype) -> torch.dtype:
     return torch.float64 if dtype == torch.float64 else torch.float32
 
 
-def by_class(
-    function: Callable[[Tensor], tuple[Tensor, ...]], logits: Tensor, compile: bool = False
-) -> list[Tensor]:
+def by_class(sums: Sums, finish: Finish, logits: Tensor, compile: bool = False) -> list[Tensor]:
     """
-    Apply ``function`` to the logits, chunk by chunk.
+    Evaluate a function of the logits that is made of sums over the classes, chunk by chunk.
 
-    :param function: takes logits of shape :math:`K \\times n`, classes first so that sums over the
-        classes run along whole vectors; returns tensors of shape :math:`n`
+    :param sums: takes logits of shape :math:`K \\times n`, classes first so that the sums run along
+        whole vectors; returns tensors of shape :math:`n`
+    :param finish: takes :math:`K` and these tensors; returns the results
     :param logits: shape :math:`B \\times K` or :math:`B \\times K \\times H \\times W`
-    :param compile: whether to run ``function`` through :func:`torch.compile`
+    :param compile: whether to run both through :func:`torch.compile`
     :return: the results, of shape :math:`B` or :math:`B \\times H \\times W`
     """
     check_logits(logits)
+    classes = logits.shape[1]
     rows = logits.movedim(1, -1)
     shape = rows.shape[:-1]
-    rows = rows.reshape(-1, logits.shape[1])
-    size = max(1, (COMPILED_CHUNK if compile else CHUNK) // logits.shape[1])
-    work = _compiled(function) if compile else function
+    rows = rows.reshape(-1, classes)
+    if compile:
+        sums, finish = _compiled(sums), _compiled(finish)
+    chunk = COMPILED_CHUNK if compile else CHUNK
     dtype = computed_dtype(logits.dtype)
-    parts = [work(chunk.T.to(dtype).contiguous()) for chunk in rows.split(size)]
-    return [torch.cat(values).reshape(shape) for values in zip(*parts, strict=True)]
+    parts = [sums(each.T.to(dtype).contiguous()) for each in rows.split(max(1, chunk // classes))]
+    joined = [torch.cat(values) for values in zip(*parts, strict=True)]
+    # the second part is cheap per sample but many operations: longer vectors pay its overhead once
+    ends = [finish(classes, *each) for each in zip(*(v.split(chunk) for v in joined), strict=True)]
+    return [torch.cat(values).reshape(shape) for values in zip(*ends, strict=True)]
 
 
 @cache

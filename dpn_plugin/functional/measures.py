@@ -57,32 +57,32 @@ def dirichlet_measures(logits: Tensor, compile: bool = False) -> DirichletMeasur
     :raises ValueError: if the shape does not fit or a logit is NaN or infinite
     :raises TypeError: if the logits are not floating point
     """
-    return DirichletMeasures(*by_class(_all, logits, compile))
+    return DirichletMeasures(*by_class(_all_sums, _all, logits, compile))
 
 
 def max_p(logits: Tensor) -> Tensor:
     r""":return: Max.P, :math:`\max_c p_c = 1 / (1 + s)`"""
-    return by_class(_max_p, logits)[0]
+    return by_class(_mean_sums, _max_p, logits)[0]
 
 
 def one_minus_max_p(logits: Tensor) -> Tensor:
     r""":return: :math:`1 - \max_c p_c = s / (1 + s)`; confident samples do not tie"""
-    return by_class(_one_minus_max_p, logits)[0]
+    return by_class(_mean_sums, _max_p, logits)[1]
 
 
 def entropy(logits: Tensor) -> Tensor:
     r""":return: :math:`-\sum_c p_c \ln p_c`"""
-    return by_class(_entropy, logits)[0]
+    return by_class(_mean_sums, _entropy, logits)[0]
 
 
 def mutual_information(logits: Tensor) -> Tensor:
     r""":return: :math:`\sum_c p_c\, g(\alpha_c) - g(\alpha_0)`, :math:`g(a) = \psi(a+1) - \ln a`"""
-    return by_class(_mutual_information, logits)[0]
+    return by_class(_mutual_information_sums, _mutual_information, logits)[0]
 
 
 def log_precision(logits: Tensor) -> Tensor:
     r""":return: :math:`\ln \alpha_0 = \operatorname{logsumexp}(z)`"""
-    return by_class(_log_precision, logits)[0]
+    return by_class(_mean_sums, _log_precision, logits)[0]
 
 
 def differential_entropy(logits: Tensor) -> Tensor:
@@ -90,12 +90,12 @@ def differential_entropy(logits: Tensor) -> Tensor:
     :return: D.Ent, at most :math:`-\ln\Gamma(K)`; the value grows like :math:`-1/\min_c \alpha_c`
         and is minus infinity once that is beyond the type, at logits below -88 in float32
     """
-    return by_class(_differential_entropy, logits)[0]
+    return by_class(_differential_entropy_sums, _differential_entropy, logits)[0]
 
 
 def log_neg_differential_entropy(logits: Tensor) -> Tensor:
     r""":return: :math:`\ln(-\text{D.Ent})`, finite for all finite logits"""
-    return by_class(_differential_entropy, logits)[1]
+    return by_class(_differential_entropy_sums, _differential_entropy, logits)[1]
 
 
 class _Simplex(NamedTuple):
@@ -105,7 +105,6 @@ class _Simplex(NamedTuple):
     gaps: Tensor  # how far each logit is below it
     others: Tensor  # exp(-gaps), zero for the winner
     s: Tensor  # their sum; a second winner counts 1
-    lse: Tensor
 
 
 def _simplex(z: Tensor) -> _Simplex:
@@ -114,70 +113,89 @@ def _simplex(z: Tensor) -> _Simplex:
     lost = gaps.detach().clone().gt_(0)  # 1 for every class but the winner
     others = torch.exp(-gaps) * lost
     s = others.sum(dim=0) + (len(z) - 1 - lost.sum(dim=0))
-    return _Simplex(winner, gaps, others, s, winner + torch.log1p(s))
+    return _Simplex(winner, gaps, others, s)
 
 
-def _all(z: Tensor) -> tuple[Tensor, ...]:
+# The sums over the classes, z being K x n; then what is made of them, sample by sample.
+
+
+def _all_sums(z: Tensor) -> tuple[Tensor, ...]:
+    p, each = _simplex(z), remainders(z)
+    spread = (p.others * each.g).sum(dim=0)
+    return p.winner, p.s, (p.others * p.gaps).sum(dim=0), spread, *_density_sums(z, each)
+
+
+def _mean_sums(z: Tensor) -> tuple[Tensor, ...]:
     p = _simplex(z)
-    each = remainders(z)
-    d_ent, log_neg = _differential_entropy_of(z, p, each)
-    return 1 / (1 + p.s), _entropy_of(p), _mutual_information_of(p, each), p.lse, d_ent, log_neg
+    return p.winner, p.s, (p.others * p.gaps).sum(dim=0)
 
 
-def _max_p(z: Tensor) -> tuple[Tensor]:
-    return (1 / (1 + _simplex(z).s),)
+def _mutual_information_sums(z: Tensor) -> tuple[Tensor, ...]:
+    p = _simplex(z)
+    return p.winner, p.s, (p.others * remainders(z).g).sum(dim=0)
 
 
-def _one_minus_max_p(z: Tensor) -> tuple[Tensor]:
-    s = _simplex(z).s
-    return (s / (1 + s),)
+def _differential_entropy_sums(z: Tensor) -> tuple[Tensor, ...]:
+    p = _simplex(z)
+    return p.winner, p.s, *_density_sums(z, remainders(z))
 
 
-def _entropy(z: Tensor) -> tuple[Tensor]:
-    return (_entropy_of(_simplex(z)),)
-
-
-def _log_precision(z: Tensor) -> tuple[Tensor]:
-    return (_simplex(z).lse,)
-
-
-def _mutual_information(z: Tensor) -> tuple[Tensor]:
-    return (_mutual_information_of(_simplex(z), remainders(z)),)
-
-
-def _differential_entropy(z: Tensor) -> tuple[Tensor, Tensor]:
-    return _differential_entropy_of(z, _simplex(z), remainders(z))
-
-
-def _entropy_of(p: _Simplex) -> Tensor:
-    return torch.log1p(p.s) + (p.others * p.gaps).sum(dim=0) / (1 + p.s)
-
-
-def _mutual_information_of(p: _Simplex, each: Remainders) -> Tensor:
-    # sum_c p_c [g(alpha_c) - g(alpha_m)] + [g(alpha_m) - g(alpha_0)]: no term is negative
-    spread = (p.others * (each.g - remainders(p.winner).g)).sum(dim=0) / (1 + p.s)
-    return spread + winner_gap(p.winner, p.s)
-
-
-def _differential_entropy_of(z: Tensor, p: _Simplex, each: Remainders) -> tuple[Tensor, Tensor]:
-    """:return: D.Ent and ln(-D.Ent)"""
-    classes = len(z)
-    total = remainders(p.lse)
-    bounded = (
-        (each.h + each.g).sum(dim=0)
-        - (total.h + classes * total.g + (classes - 1) * p.lse)
-        + (classes - 1) / 2 * math.log(2 * math.pi)
-    )
-    # minus sum_c 1/alpha_c - K/alpha_0, scaled by the smallest alpha so that it cannot overflow
+def _density_sums(z: Tensor, each: Remainders) -> tuple[Tensor, ...]:
     lowest = z.detach().amin(dim=0)
-    poles = torch.exp(lowest - z).sum(dim=0) - classes * torch.exp(lowest - p.lse)
+    inverse = torch.exp(lowest - z).sum(dim=0)
+    near = entropy_near_uniform(z) if len(z) == 2 else torch.full_like(lowest, math.nan)
+    return lowest, (each.h + each.g).sum(dim=0), inverse, near
+
+
+def _all(classes: int, winner: Tensor, s: Tensor, gaps: Tensor, g: Tensor, *rest: Tensor) -> tuple:
+    return (
+        *_max_p(classes, winner, s, gaps)[:1],
+        *_entropy(classes, winner, s, gaps),
+        *_mutual_information(classes, winner, s, g),
+        *_log_precision(classes, winner, s, gaps),
+        *_differential_entropy(classes, winner, s, *rest),
+    )
+
+
+def _max_p(classes: int, winner: Tensor, s: Tensor, gaps: Tensor) -> tuple[Tensor, Tensor]:
+    return 1 / (1 + s), s / (1 + s)
+
+
+def _entropy(classes: int, winner: Tensor, s: Tensor, gaps: Tensor) -> tuple[Tensor]:
+    return (torch.log1p(s) + gaps / (1 + s),)
+
+
+def _log_precision(classes: int, winner: Tensor, s: Tensor, gaps: Tensor) -> tuple[Tensor]:
+    return (winner + torch.log1p(s),)
+
+
+def _mutual_information(classes: int, winner: Tensor, s: Tensor, g: Tensor) -> tuple[Tensor]:
+    # sum_c p_c [g(alpha_c) - g(alpha_m)] + [g(alpha_m) - g(alpha_0)]: neither part is negative
+    spread = (g - s * remainders(winner).g) / (1 + s)
+    return (spread.clamp(min=0) + winner_gap(winner, s),)
+
+
+def _differential_entropy(
+    classes: int,
+    winner: Tensor,
+    s: Tensor,
+    lowest: Tensor,
+    inner: Tensor,
+    inverse: Tensor,
+    near: Tensor,
+) -> tuple[Tensor, Tensor]:
+    """:return: D.Ent and ln(-D.Ent)"""
+    lse = winner + torch.log1p(s)
+    total = remainders(lse)
+    constant = (classes - 1) / 2 * math.log(2 * math.pi)
+    bounded = inner - (total.h + classes * total.g + (classes - 1) * lse) + constant
+    # minus sum_c 1/alpha_c - K/alpha_0, scaled by the smallest alpha so that it cannot overflow
+    poles = inverse - classes * torch.exp(lowest - lse)
     d_ent = bounded - torch.exp(-lowest) * poles
     scale = torch.clamp(-lowest, min=0)
     scaled = torch.exp(-lowest - scale) * poles - torch.exp(-scale) * bounded
-    log_neg = scale + torch.log(scaled.clamp(min=FLOOR))
     if classes == 2:
-        near, value = entropy_near_uniform(z)
-        d_ent = torch.where(near, value, d_ent)
-        # of the series, not of d_ent: where that overflows, the gradient would be 0 times infinity
-        log_neg = torch.where(near, torch.log((-value).clamp(min=FLOOR)), log_neg)
-    return d_ent, log_neg
+        is_near = ~torch.isnan(near)
+        d_ent = torch.where(is_near, near, d_ent)
+        scaled = torch.where(is_near, -near * torch.exp(-scale), scaled)
+    return d_ent, scale + torch.log(scaled.clamp(min=FLOOR))
