@@ -104,7 +104,8 @@ class _Simplex(NamedTuple):
     winner: Tensor  # the largest logit
     gaps: Tensor  # how far each logit is below it
     others: Tensor  # exp(-gaps), zero for the winner
-    s: Tensor  # their sum; a second winner counts 1
+    rest: Tensor  # their sum
+    s: Tensor  # the same, with 1 for every further winner
 
 
 def _simplex(z: Tensor) -> _Simplex:
@@ -112,8 +113,8 @@ def _simplex(z: Tensor) -> _Simplex:
     gaps = winner - z
     lost = gaps.detach().clone().gt_(0)  # 1 for every class but the winner
     others = torch.exp(-gaps) * lost
-    s = others.sum(dim=0) + (len(z) - 1 - lost.sum(dim=0))
-    return _Simplex(winner, gaps, others, s)
+    rest = others.sum(dim=0)
+    return _Simplex(winner, gaps, others, rest, rest + (len(z) - 1 - lost.sum(dim=0)))
 
 
 # The sums over the classes, z being K x n; then what is made of them, sample by sample.
@@ -121,8 +122,8 @@ def _simplex(z: Tensor) -> _Simplex:
 
 def _all_sums(z: Tensor) -> tuple[Tensor, ...]:
     p, each = _simplex(z), remainders(z)
-    spread = (p.others * each.g).sum(dim=0)
-    return p.winner, p.s, (p.others * p.gaps).sum(dim=0), spread, *_density_sums(z, each)
+    gaps, g = (p.others * p.gaps).sum(dim=0), (p.others * each.g).sum(dim=0)
+    return p.winner, p.s, gaps, p.rest, g, *_density_sums(z, each)
 
 
 def _mean_sums(z: Tensor) -> tuple[Tensor, ...]:
@@ -132,7 +133,7 @@ def _mean_sums(z: Tensor) -> tuple[Tensor, ...]:
 
 def _mutual_information_sums(z: Tensor) -> tuple[Tensor, ...]:
     p = _simplex(z)
-    return p.winner, p.s, (p.others * remainders(z).g).sum(dim=0)
+    return p.winner, p.s, p.rest, (p.others * remainders(z).g).sum(dim=0)
 
 
 def _differential_entropy_sums(z: Tensor) -> tuple[Tensor, ...]:
@@ -147,13 +148,15 @@ def _density_sums(z: Tensor, each: Remainders) -> tuple[Tensor, ...]:
     return lowest, (each.h + each.g).sum(dim=0), inverse, near
 
 
-def _all(classes: int, winner: Tensor, s: Tensor, gaps: Tensor, g: Tensor, *rest: Tensor) -> tuple:
+def _all(
+    classes: int, winner: Tensor, s: Tensor, gaps: Tensor, rest: Tensor, g: Tensor, *density: Tensor
+) -> tuple[Tensor, ...]:
     return (
-        *_max_p(classes, winner, s, gaps)[:1],
+        _max_p(classes, winner, s, gaps)[0],
         *_entropy(classes, winner, s, gaps),
-        *_mutual_information(classes, winner, s, g),
+        *_mutual_information(classes, winner, s, rest, g),
         *_log_precision(classes, winner, s, gaps),
-        *_differential_entropy(classes, winner, s, *rest),
+        *_differential_entropy(classes, winner, s, *density),
     )
 
 
@@ -169,10 +172,13 @@ def _log_precision(classes: int, winner: Tensor, s: Tensor, gaps: Tensor) -> tup
     return (winner + torch.log1p(s),)
 
 
-def _mutual_information(classes: int, winner: Tensor, s: Tensor, g: Tensor) -> tuple[Tensor]:
-    # sum_c p_c [g(alpha_c) - g(alpha_m)] + [g(alpha_m) - g(alpha_0)]: neither part is negative
-    spread = (g - s * remainders(winner).g) / (1 + s)
-    return (spread.clamp(min=0) + winner_gap(winner, s),)
+def _mutual_information(
+    classes: int, winner: Tensor, s: Tensor, rest: Tensor, g: Tensor
+) -> tuple[Tensor]:
+    # sum_c p_c [g(alpha_c) - g(alpha_m)] + [g(alpha_m) - g(alpha_0)]: neither part is negative, up
+    # to a rounding that the other one exceeds; a clamp would cut the gradient of near ties
+    spread = (g - rest * remainders(winner).g) / (1 + s)
+    return (spread + winner_gap(winner, s),)
 
 
 def _differential_entropy(

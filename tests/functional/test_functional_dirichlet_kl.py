@@ -56,6 +56,13 @@ def test_it_is_never_negative(p: list[float], q: list[float]) -> None:
     assert dirichlet_kl(log_p, log_q).item() >= -rounding
 
 
+def test_what_float32_cannot_hold_is_infinite_and_not_nan() -> None:
+    log_p, log_q = torch.tensor([[-50.0, -49.0, -51.0]]), torch.tensor([[50.0, 51.0, 49.0]])
+    assert dirichlet_kl(log_p, log_q).item() == torch.inf
+    assert dirichlet_kl(log_q, log_p).isfinite().all()
+    assert_exact(log_p.double(), log_q.double(), rel=1e-9)
+
+
 @pytest.mark.parametrize("classes", [2, 3, 1000])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_a_distribution_is_at_zero_from_itself(classes: int, dtype: torch.dtype) -> None:

@@ -37,6 +37,17 @@ def test_gradients_are_right_where_classes_tie(name: str) -> None:
     assert torch.autograd.gradcheck(getattr(functional, name), TIED.clone().requires_grad_())
 
 
+@pytest.mark.parametrize("level", [-3.0, 0.5, 1.5, 6.0])
+@pytest.mark.parametrize("name", SMOOTH)
+def test_gradients_do_not_jump_where_classes_nearly_tie(name: str, level: float) -> None:
+    tied = torch.full((1, 3), level, dtype=torch.float64)
+    _, expected = gradient(name, tied)
+    for steps in range(1, 8):
+        near = tied.clone()
+        near[0, 1] += steps * 2.0**-52 * abs(level)
+        torch.testing.assert_close(gradient(name, near)[1], expected, rtol=1e-6, atol=1e-9)
+
+
 def test_the_one_pass_function_has_the_gradients_of_the_single_ones() -> None:
     logits = POINTS["random"].detach()
     for name in functional.DirichletMeasures._fields:
