@@ -22,11 +22,13 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> UserError:
     :return: an error that offers the nearest names
     """
     known = sorted(known)
-    close = get_close_matches(name.lower(), known, n=3, cutoff=0.5)
+    folded = {each.lower(): each for each in known}
+    close = [folded[each] for each in get_close_matches(name.lower(), folded, n=3, cutoff=0.5)]
     if close:
         return UserError(f"Unknown {kind} {name!r}. Did you mean {choices(close)}?")
-    listed = f"Known: {', '.join(known[:12])}{', ...' if len(known) > 12 else ''}." if known else ""
-    return UserError(f"Unknown {kind} {name!r}. {listed}".rstrip())
+    more = f" and {len(known) - 12} more" if len(known) > 12 else ""
+    listed = f" Known: {', '.join(known[:12])}{more}." if known else ""
+    return UserError(f"Unknown {kind} {name!r}.{listed}")
 
 
 def choices(names: Iterable[str]) -> str:

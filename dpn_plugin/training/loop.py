@@ -4,7 +4,7 @@ import math
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -14,7 +14,7 @@ from timm.utils import unwrap_model
 from torch import Tensor, nn
 
 from dpn_plugin.backbones import Backbone
-from dpn_plugin.data import Batches
+from dpn_plugin.data import Augmentation, Batches
 from dpn_plugin.data.transform import Transform
 from dpn_plugin.errors import UserError
 from dpn_plugin.training.checkpoint import Checkpoints
@@ -86,9 +86,8 @@ class Trainer:
             momentum=recipe.momentum,
             weight_decay=recipe.weight_decay,
         )
-        schedule = recipe.schedule.model_dump()
         self.scheduler, _ = create_scheduler_v2(
-            self.optimizer, num_epochs=recipe.epochs, **schedule
+            self.optimizer, num_epochs=recipe.epochs, **recipe.schedule.model_dump()
         )
 
     def run(self, monitor: Monitor, stop: StopRequest) -> dict[str, Tensor]:
@@ -107,7 +106,8 @@ class Trainer:
         return self.best
 
     def _train_epoch(self, epoch: int, monitor: Monitor, stop: StopRequest) -> None:
-        begun, sums, images = time.monotonic(), {}, 0
+        begun, images = time.monotonic(), 0
+        sums: Row = {}
         self._begin_epoch(epoch)
         for inputs, labels in self._stream(epoch):
             parts = self._train_step(inputs, labels, epoch)
@@ -161,17 +161,18 @@ class Trainer:
 
     def _begin_epoch(self, epoch: int) -> None:
         self.task.train()
-        if hasattr(self.criterion, "set_epoch"):
-            self.criterion.set_epoch(epoch)
+        set_epoch = getattr(self.criterion, "set_epoch", None)
+        if callable(set_epoch):
+            set_epoch(epoch)
         if epoch < self.recipe.epochs:
             self.scheduler.step(epoch)
         elif self.recipe.fine_tune:
             for group in self.optimizer.param_groups:
                 group["lr"] = self.recipe.fine_tune.lr
 
-    def _augmentation(self, epoch: int) -> Any:
-        tuning = self.recipe.fine_tune is not None and epoch >= self.recipe.epochs
-        return self.recipe.fine_tune.augmentation if tuning else self.recipe.augmentation
+    def _augmentation(self, epoch: int) -> Augmentation:
+        phase = self.recipe.fine_tune if epoch >= self.recipe.epochs else None
+        return (phase or self.recipe).augmentation
 
     def _seeded(self) -> torch.Generator:
         words = [self.seed, self.step, self.processes.rank]
@@ -180,15 +181,23 @@ class Trainer:
         return torch.Generator().manual_seed(seed)
 
     def _batches(self) -> tuple[Batches, Batches | None]:
-        share = {"rank": self.processes.rank, "world": self.processes.world}
-        options = {"shuffle": True, "drop_last": True, **share}
-        size = min(self.recipe.batch_size, len(self.material.train) // self.processes.world)
-        batches = Batches(self.material.train, size, seed=self.seed, **options)
+        rank, world, seed = self.processes.rank, self.processes.world, self.seed
+        size = min(self.recipe.batch_size, len(self.material.train) // world)
+        batches = Batches(
+            self.material.train,
+            size,
+            shuffle=True,
+            seed=seed,
+            rank=rank,
+            world=world,
+            drop_last=True,
+        )
         if self.material.outliers is None:
             return batches, None
         size = self.recipe.outlier_batch_size
-        options["drop_last"] = False
-        return batches, Batches(self.material.outliers, size, seed=self.seed + 1, **options)
+        return batches, Batches(
+            self.material.outliers, size, shuffle=True, seed=seed + 1, rank=rank, world=world
+        )
 
     def _task(self, backbone: Backbone) -> GroupedTask:
         if self.recipe.channels_last:

@@ -50,9 +50,8 @@ class Material:
     def transform(self, backbone: Backbone) -> Transform:
         """:return: what brings a batch to ``backbone``, normalised by the training data"""
         if self.train.inputs.ndim == 2:
-            return Transform(
-                (0.0,) * self.train.inputs.shape[1], (1.0,) * self.train.inputs.shape[1]
-            )
+            dimensions = self.train.inputs.shape[1]
+            return Transform((0.0,) * dimensions, (1.0,) * dimensions)
         mean, std = channel_statistics(self.train)
         # a channel that never changes carries nothing; it must only not divide by zero
         std = tuple(value if value > 1e-6 else 1.0 for value in std)
@@ -96,8 +95,8 @@ def _outliers(
             f"Methods that need none: {choices(_methods_without_outliers())}."
         )
     shape = samples.inputs.shape
-    images = {"image_size": tuple(shape[2:]), "channels": shape[1]} if len(shape) == 4 else {}
-    outliers = load(config.outliers, root=root, base=base, **images)
+    size, channels = ((shape[2], shape[3]), shape[1]) if len(shape) == 4 else (None, None)
+    outliers = load(config.outliers, root=root, base=base, image_size=size, channels=channels)
     if outliers.inputs.shape[1:] != shape[1:]:
         raise UserError(
             f"{outliers.name} has inputs of shape {tuple(outliers.inputs.shape[1:])}, the "

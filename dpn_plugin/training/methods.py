@@ -54,12 +54,9 @@ class Method:
         """The networks to train, one after the other."""
         if self.members > 1:
             return tuple(Network(f"member-{i}") for i in range(self.members))
-        classifier = Network("classifier")
-        return (
-            (classifier, Network("binary", told_apart=True))
-            if self.detects_apart
-            else (classifier,)
-        )
+        if self.detects_apart:
+            return Network("classifier"), Network("binary", told_apart=True)
+        return (Network("classifier"),)
 
     @property
     def averages(self) -> bool:

@@ -99,17 +99,20 @@ def method_of(config: TrainConfig) -> Method:
     :raises UserError: if there is no such method
     """
     method: Method = registry.load("methods", config.method)
-    counts = {key: config.options[key] for key in ("members", "passes") if key in config.options}
-    for key, value in counts.items():
-        if not isinstance(value, int) or value < 2 or getattr(method, key) == 1:
-            raise UserError(f"{key} must be 2 or more, for a method that averages; got {value!r}.")
-    options = {k: v for k, v in config.options.items() if k not in counts}
-    options = {**method.loss_options, **options}
-    return replace(method, loss_options=options, **counts, evidence=_evidence(method, options))
+    options: dict[str, Any] = {**method.loss_options, **config.options}
+    for key in ("members", "passes"):
+        if key in config.options:
+            method = replace(method, **{key: _count(method, key, options.pop(key))})
+    evidence = None if method.evidence is None else options.get("evidence", method.evidence)
+    return replace(method, loss_options=options, evidence=evidence)
 
 
-def _evidence(method: Method, options: dict[str, Any]) -> str | None:
-    return None if method.evidence is None else options.get("evidence", method.evidence)
+def _count(method: Method, key: str, value: Any) -> Any:
+    if getattr(method, key) == 1:
+        raise UserError(f"Method {method.name!r} has no option {key!r}.")
+    if not isinstance(value, int) or value < 2:
+        raise UserError(f"{key} must be a whole number of 2 or more, not {value!r}.")
+    return value
 
 
 def fresh_backbone(

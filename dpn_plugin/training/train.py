@@ -116,9 +116,11 @@ def _finish(
     begun = time.monotonic()
     weights = trainer.run(monitor, stop)
     if trainer.processes.primary:
-        entry = {"sha256": write_weights(out / f"{network.name}.safetensors", weights)}
-        entry |= {"seconds": round(time.monotonic() - begun, 1), "history": trainer.history}
-        record["networks"][network.name] = entry
+        record["networks"][network.name] = {
+            "sha256": write_weights(out / f"{network.name}.safetensors", weights),
+            "seconds": round(time.monotonic() - begun, 1),
+            "history": trainer.history,
+        }
         record["transform"] = trainer.transform.description()
         write_record(out, record, trainer.processes)
         write_history(out, record["networks"])
