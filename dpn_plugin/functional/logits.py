@@ -14,7 +14,7 @@ Finish = Callable[..., tuple[Tensor, ...]]
 #: elements worked on at a time; the temporaries of one chunk fit into the processor's cache
 CHUNK = 1 << 16
 #: a compiled function keeps its temporaries in registers and gains from longer loops
-COMPILED_CHUNK = 1 << 20
+COMPILED_CHUNK = 1 << 17
 
 
 def check_logits(logits: Tensor, name: str = "logits") -> None:
@@ -71,9 +71,20 @@ def by_class(sums: Sums, finish: Finish, logits: Tensor, compile: bool = False) 
     return [torch.cat(values).reshape(shape) for values in zip(*ends, strict=True)]
 
 
+def _any_length(values: Tensor) -> Tensor:
+    # one compilation serves all numbers of samples
+    torch._dynamo.maybe_mark_dynamic(values, values.dim() - 1)
+    return values
+
+
 @cache
 def _compiled(function: Callable) -> Callable:
-    return torch.compile(function, dynamic=True)
+    # not to write to memory what one pass can keep in registers
+    options: dict[str, str | int | bool | Callable] = {
+        "realize_opcount_threshold": 1000,
+        "realize_reads_threshold": 1000,
+    }
+    return torch.compile(function, options=options)
 
 
 def _check_finite(logits: Tensor, name: str) -> None:

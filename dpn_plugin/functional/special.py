@@ -10,7 +10,7 @@ functions here are what is left when these terms are taken away by hand:
     r(a) = \ln\Gamma(a) - \bigl[(a - \tfrac12) \ln a - a + \tfrac12 \ln 2\pi\bigr]
 
 For :math:`a \geq N` they are short series in :math:`1/a`; below, the argument is shifted by
-:math:`N` with the recurrences of :math:`\psi` and :math:`\ln\Gamma`. Both cases are plain tensor
+:math:`N` with the recurrences of :math:`\psi` and :math:`\ln\Gamma`. All are plain tensor
 operations, so the functions export, compile and differentiate.
 """
 
@@ -19,6 +19,8 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
+
+from dpn_plugin.functional.fitted import digamma_of_next, entropy_part, polynomial
 
 __all__ = ["Remainders", "log_minus_digamma", "remainders", "winner_gap"]
 
@@ -29,7 +31,7 @@ _LGAMMA = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 1
 
 
 class _Order(NamedTuple):
-    shift: int  # arguments below it are shifted by it
+    shift: int  # the border: smaller arguments are shifted by it
     digamma_terms: int
     lgamma_terms: int
 
@@ -48,27 +50,41 @@ class Remainders(NamedTuple):
 def remainders(z: Tensor) -> Remainders:
     """
     :param z: logarithms of the arguments, any shape, float32 or float64
-    :return: both remainders, from one exponential and two logarithms per element
+    :return: both remainders
     """
     order = _ORDERS[z.dtype]
     small = _below(z, math.log(order.shift))
-    t = torch.exp(torch.lerp(-z, z, small))  # a where it is small, 1/a where it is large
+    t = _blend(-z, z, small).exp_()  # a where it is small, 1/a where it is large
     a = t * small
     x = a + order.shift
-    u = torch.lerp(t, x.reciprocal(), small)
+    u = _blend(t, x.reciprocal(), small)
     square = u * u
-    aq = (_polynomial(_DIGAMMA[: order.digamma_terms], square) * u).add_(0.5)
-    lgamma_tail = _polynomial(_LGAMMA[: order.lgamma_terms], square) * u
+    aq = (polynomial(_DIGAMMA[: order.digamma_terms], square) * u).add_(0.5)
+    lgamma_tail = polynomial(_LGAMMA[: order.lgamma_terms], square) * u
     q = aq * u
+    next_digamma, h_small = _below_border(a, x, u, q, lgamma_tail)
+    h_large = torch.add(aq, z, alpha=0.5).add_(lgamma_tail)
+    g = _blend(u - q, next_digamma - z, small)
+    return Remainders(g, _blend(h_large, h_small, small))
 
-    product, derivative = _rising(a, order.shift)
+
+def _below_border(
+    a: Tensor, x: Tensor, u: Tensor, q: Tensor, lgamma_tail: Tensor
+) -> tuple[Tensor, Tensor]:
+    """
+    :param x: the shifted argument; ``u``, ``q`` and ``lgamma_tail`` belong to it
+    :return: psi(a + 1) and h(a) for arguments below the border
+    """
+    # compiled, two polynomials cost less than two logarithms and a division; eager they cost more
+    if a.dtype == torch.float32 and torch.compiler.is_compiling():
+        w = a * u
+        return digamma_of_next(w), entropy_part(w)
+    shift = _ORDERS[a.dtype].shift
+    product, derivative = _rising(a, shift)
     log_x = torch.log(x)
-    # psi(a + 1) = ln x - lost
     lost = q + derivative / product
-    g = torch.lerp(u - q, log_x - z - lost, small)
-    below = torch.add(a * lost - torch.log(product), log_x, alpha=order.shift - 0.5)
-    h = torch.lerp(torch.add(aq, z, alpha=0.5), below.add_(1 - order.shift), small)
-    return Remainders(g, h.add_(lgamma_tail))
+    h = (a * lost).sub_(torch.log(product)).add_(log_x, alpha=shift - 0.5)
+    return log_x - lost, h.add_(lgamma_tail).add_(1 - shift)
 
 
 def log_minus_digamma(z: Tensor) -> Tensor:
@@ -92,30 +108,30 @@ def winner_gap(z: Tensor, s: Tensor) -> Tensor:
     """
     shift, terms, _ = _ORDERS[z.dtype]
     small = _below(z, math.log(shift))
-    t = torch.exp(torch.lerp(-z, z, small))
+    t = torch.exp(_blend(-z, z, small))
     a = t * small
     a0 = a * (1 + s)
-    u = torch.lerp(t, (a + shift).reciprocal(), small)
-    v = torch.lerp(t / (1 + s), (a0 + shift).reciprocal(), small)
+    u = _blend(t, (a + shift).reciprocal(), small)
+    v = _blend(t / (1 + s), (a0 + shift).reciprocal(), small)
     # u - v, exactly: a s u v below the border, v s above
-    step = torch.lerp(v * s, a * s * u * v, small)
+    step = _blend(v * s, a * s * u * v, small)
     tail = (u + v) * _divided_difference((0.0, *_DIGAMMA[:terms]), u * u, v * v)
     recurrence = sum(a * s / ((a + i) * (a0 + i)) for i in range(1, shift))
     below = torch.log1p(s * shift * v) - recurrence - step * (0.5 + tail)
-    return torch.lerp(step * (0.5 - tail), below, small)
+    return _blend(step * (0.5 - tail), below, small)
 
 
 def _below(z: Tensor, border: float) -> Tensor:
-    # as numbers rather than truth values: on a processor torch.lerp is twenty times faster than
-    # torch.where, and it is exact at both ends
+    """:return: 1 where z is below the border, else 0, as numbers"""
     return z.detach().clone().lt_(border)
 
 
-def _polynomial(coefficients: tuple[float, ...], x: Tensor) -> Tensor:
-    value = x * coefficients[-1]
-    for c in reversed(coefficients[1:-1]):
-        value = value.add_(c) * x
-    return value.add_(coefficients[0])
+def _blend(large: Tensor, small: Tensor, is_small: Tensor) -> Tensor:
+    # on a processor torch.lerp is twenty times faster than torch.where, and it is exact at both
+    # ends; compiled it is the other way round
+    if torch.compiler.is_compiling():
+        return torch.where(is_small > 0, small, large)
+    return torch.lerp(large, small, is_small)
 
 
 def _divided_difference(coefficients: tuple[float, ...], x: Tensor, y: Tensor) -> Tensor:
@@ -130,9 +146,9 @@ def _divided_difference(coefficients: tuple[float, ...], x: Tensor, y: Tensor) -
 
 def _rising(a: Tensor, shift: int) -> tuple[Tensor, Tensor]:
     """:return: the product (a + 1) ... (a + shift - 1) and its derivative"""
-    product = a + 1
-    derivative = torch.ones_like(a)
-    for i in range(2, shift):
+    product = (a + 1) * (a + 2)
+    derivative = torch.add(a + 3, a)
+    for i in range(3, shift):
         factor = a + i
         derivative = torch.addcmul(product, derivative, factor)
         product = product * factor
