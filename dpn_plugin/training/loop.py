@@ -8,15 +8,15 @@ from typing import Protocol
 
 import numpy as np
 import torch
-from timm.optim import create_optimizer_v2
+from timm.optim import create_optimizer_v2, list_optimizers
 from timm.scheduler import create_scheduler_v2
-from timm.utils import unwrap_model
+from timm.utils import distribute_bn, unwrap_model
 from torch import Tensor, nn
 
 from dpn_plugin.backbones import Backbone
 from dpn_plugin.data import Augmentation, Batches
 from dpn_plugin.data.transform import Transform
-from dpn_plugin.errors import UserError
+from dpn_plugin.errors import UserError, unknown_name
 from dpn_plugin.training.checkpoint import Checkpoints
 from dpn_plugin.training.held_out import held_out_metrics
 from dpn_plugin.training.material import Material
@@ -76,16 +76,11 @@ class Trainer:
         self.checkpoints = Checkpoints(folder)
         self.step, self.best_loss = 0, math.inf
         self.history: list[Row] = []
+        self.sums: Row = {}  # over the steps of this epoch
         self.best: dict[str, Tensor] = {}
         self.batches, self.outliers = self._batches()
         self.task = self._task(backbone.to(processes.device))
-        self.optimizer = create_optimizer_v2(
-            unwrap_model(self.task.get_trainable_module()),
-            opt=recipe.optimizer,
-            lr=recipe.lr,
-            momentum=recipe.momentum,
-            weight_decay=recipe.weight_decay,
-        )
+        self.optimizer = self._optimizer()
         self.scheduler, _ = create_scheduler_v2(
             self.optimizer, num_epochs=recipe.epochs, **recipe.schedule.model_dump()
         )
@@ -107,19 +102,19 @@ class Trainer:
 
     def _train_epoch(self, epoch: int, monitor: Monitor, stop: StopRequest) -> None:
         begun, images = time.monotonic(), 0
-        sums: Row = {}
         self._begin_epoch(epoch)
         for inputs, labels in self._stream(epoch):
             parts = self._train_step(inputs, labels, epoch)
             self.step += 1
             images += len(labels)
-            sums = {name: sums.get(name, 0.0) + value for name, value in parts.items()}
+            self._add({"steps": 1.0, **parts})
             monitor.stepped(len(labels) * self.processes.world, parts)
             done = self.step % len(self.batches) == 0
             if self.processes.any(stop.requested) and not done:
                 self._save()
                 stop.stop(f"after step {self.step} of {self._total_steps()}")
-        self.history.append(self._row(epoch, sums, images, time.monotonic() - begun))
+        self.history.append(self._row(epoch, images, time.monotonic() - begun))
+        self.sums = {}
         self._select()
         self._save()
         if self.processes.any(stop.requested) and self.step < self._total_steps():
@@ -199,6 +194,18 @@ class Trainer:
             self.material.outliers, size, shuffle=True, seed=seed + 1, rank=rank, world=world
         )
 
+    def _optimizer(self) -> torch.optim.Optimizer:
+        recipe = self.recipe
+        if recipe.optimizer not in list_optimizers():
+            raise unknown_name("optimizer", recipe.optimizer, list_optimizers())
+        return create_optimizer_v2(
+            unwrap_model(self.task.get_trainable_module()),
+            opt=recipe.optimizer,
+            lr=recipe.lr,
+            momentum=recipe.momentum,
+            weight_decay=recipe.weight_decay,
+        )
+
     def _task(self, backbone: Backbone) -> GroupedTask:
         if self.recipe.channels_last:
             backbone = backbone.to(memory_format=torch.channels_last)
@@ -212,20 +219,25 @@ class Trainer:
             task.prepare_distributed([self.processes.device] if gpu else None)
         return task
 
-    def _row(self, epoch: int, sums: Row, images: int, seconds: float) -> Row:
-        totals = torch.tensor([float(images), *sums.values()], dtype=torch.float64)
-        count, *values = self.processes.total(totals).tolist()
-        steps = len(self.batches) * self.processes.world
+    def _add(self, parts: Row) -> None:
+        self.sums = {name: self.sums.get(name, 0.0) + value for name, value in parts.items()}
+
+    def _row(self, epoch: int, images: int, seconds: float) -> Row:
+        totals = torch.tensor([float(images), *self.sums.values()], dtype=torch.float64)
+        count, steps, *values = self.processes.total(totals).tolist()
+        names = [name for name in self.sums if name != "steps"]
         return {
             "epoch": epoch + 1,
             "lr": self.optimizer.param_groups[0]["lr"],
-            **{name: value / steps for name, value in zip(sums, values, strict=True)},
+            **{name: value / steps for name, value in zip(names, values, strict=True)},
             **self._held_out(),
             "seconds": round(seconds, 3),
             "images_per_second": round(count / seconds, 1),
         }
 
     def _held_out(self) -> Row:
+        if self.processes.world > 1:
+            distribute_bn(self.task.get_trainable_module(), self.processes.world, reduce=True)
         parts = (self.selection, self.material, self.transform, self.processes)
         try:
             return held_out_metrics(self.task, *parts)
@@ -243,15 +255,22 @@ class Trainer:
         backbone = unwrap_model(module.module if ema else module)
         return {k: v.detach().cpu().clone() for k, v in backbone.model.state_dict().items()}
 
+    def _finite(self, weights: dict[str, Tensor]) -> dict[str, Tensor]:
+        # an infinite gradient shows in the loss only a step later, and checkpoints are good ones
+        if not all(torch.isfinite(each).all() for each in weights.values()):
+            raise self._diverged("the weights are not finite")
+        return weights
+
     def _save(self) -> None:
         if self.processes.primary:
-            weights = {"model": self._weights(ema=False)}
+            weights = {"model": self._finite(self._weights(ema=False))}
             if self.task.has_ema():
                 weights["ema"] = self._weights(ema=True)
             if self.best:
                 weights["best"] = self.best
             best = self.best_loss if math.isfinite(self.best_loss) else None
-            state = {"step": self.step, "best_loss": best, "history": self.history}
+            progress = {"history": self.history, "sums": self.sums}
+            state = {"step": self.step, "best_loss": best, **progress}
             self.checkpoints.save(state, weights, self.optimizer.state_dict())
         self.processes.wait()
 
@@ -261,6 +280,8 @@ class Trainer:
             return
         state, weights, optimizer = self.checkpoints.load(path)
         self.step, self.history = state["step"], state["history"]
+        if self.processes.primary:  # the sums of the others were not kept
+            self.sums = state["sums"]
         self.best = weights.get("best", {})
         self.best_loss = math.inf if state["best_loss"] is None else state["best_loss"]
         self._load(self.task.get_trainable_module(), weights["model"])

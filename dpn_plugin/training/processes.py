@@ -1,13 +1,19 @@
 """One process or many: who am I, and what do the others say."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import torch
 from timm.utils.distributed import init_distributed_device_so
 from torch import Tensor
 from torch import distributed as dist
 
+from dpn_plugin.errors import UserError
+
 __all__ = ["Processes"]
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -30,7 +36,9 @@ class Processes:
         Join the processes that ``torchrun`` started, with gloo on CPU and nccl on GPU.
 
         :param device: ``"cpu"``, ``"cuda"``, ``"cuda:1"``, ... or ``"auto"``
+        :raises UserError: if there is no such device
         """
+        _check_device(_resolved(device))
         if dist.is_initialized():
             return cls(torch.device(_resolved(device)), dist.get_rank(), dist.get_world_size())
         info = init_distributed_device_so(_resolved(device))
@@ -43,9 +51,31 @@ class Processes:
 
     def total(self, values: Tensor) -> Tensor:
         """:return: the sum of ``values`` over all processes"""
-        if self.world > 1:
-            dist.all_reduce(values)
-        return values
+        if self.world == 1:
+            return values
+        shared = values.to(self.device)  # nccl takes no tensors of the CPU
+        dist.all_reduce(shared)
+        return shared.to(values.device)
+
+    def from_primary(self, decide: Callable[[], _T]) -> _T:
+        """
+        :param decide: called in the primary process alone, e.g. because it reads a file that the
+            primary process goes on to write
+        :return: what it returned there, in all processes
+        :raises UserError: in all processes, if ``decide`` did
+        """
+        if self.world == 1:
+            return decide()
+        answer: list[_T | UserError | None] = [None]
+        if self.primary:
+            try:
+                answer = [decide()]
+            except UserError as error:
+                answer = [error]
+        dist.broadcast_object_list(answer, src=0, device=self.device)
+        if isinstance(answer[0], UserError):
+            raise answer[0]
+        return answer[0]  # type: ignore[return-value]
 
     def any(self, flag: bool) -> bool:
         """:return: whether the flag is set in some process"""
@@ -63,3 +93,12 @@ def _resolved(device: str) -> str:
     if device != "auto":
         return device
     return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def _check_device(device: str) -> None:
+    try:
+        torch.empty(0, device=device)
+    # a torch that was built without the device asserts
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0]
+        raise UserError(f"device {device!r} cannot be used on this machine: {reason}") from error

@@ -3,7 +3,7 @@
 import tomllib
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -18,7 +18,7 @@ class Schedule(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    sched: str = "cosine"
+    sched: Literal["cosine", "poly", "step", "tanh"] = "cosine"
     decay_epochs: int = Field(90, ge=1)
     decay_rate: float = Field(0.1, gt=0)
     min_lr: float = Field(0.0, ge=0)
@@ -80,7 +80,8 @@ class Recipe(BaseModel):
     def named(cls, name: str, **changes: Any) -> "Recipe":
         """
         :param name: a recipe of :func:`list_recipes`
-        :param changes: fields to set otherwise; ``None`` leaves the recipe's own
+        :param changes: fields to set otherwise; ``None`` leaves the recipe's own, and so does a
+            table, e.g. ``augmentation={"flip": False}``, with the keys that it lacks
         :raises UserError: if there is no such recipe or field, or a value is out of range
         """
         recipes = _recipes()
@@ -91,7 +92,7 @@ class Recipe(BaseModel):
             if key not in cls.model_fields:
                 raise unknown_name("training option", key, cls.model_fields)
         try:
-            return cls.model_validate({**recipes[name], **given})
+            return cls.model_validate(_merged(recipes[name], given))
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             key = ".".join(map(str, first["loc"]))
@@ -101,6 +102,15 @@ class Recipe(BaseModel):
 def list_recipes() -> list[str]:
     """:return: the names of the recipes"""
     return sorted(_recipes())
+
+
+def _merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    return base | {
+        key: _merged(base[key], value)
+        if isinstance(value, dict) and isinstance(base.get(key), dict)
+        else value
+        for key, value in changes.items()
+    }
 
 
 @cache

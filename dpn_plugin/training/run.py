@@ -1,27 +1,20 @@
 """A training run: a folder with weights, configuration and history."""
 
 import json
-import shutil
 from dataclasses import dataclass, replace
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from dpn_plugin.backbones import Backbone, create_backbone
 from dpn_plugin.data.transform import Transform
 from dpn_plugin.errors import UserError
-from dpn_plugin.files import write_text
 from dpn_plugin.plugins import registry
 from dpn_plugin.training.checkpoint import read_weights
-from dpn_plugin.training.config import TrainConfig, differences
+from dpn_plugin.training.config import TrainConfig
 from dpn_plugin.training.methods import Method, Network
-from dpn_plugin.training.processes import Processes
+from dpn_plugin.training.record import RECORD
 
-__all__ = ["Run", "claimed_record", "fresh_backbone", "method_of", "open_run", "write_record"]
-
-RECORD = "run.json"
-FORMAT = 1
-PACKAGES = ("dpn-plugin", "torch", "torchvision", "timm", "pytorch-ood", "numpy", "safetensors")
+__all__ = ["Run", "fresh_backbone", "method_of", "open_run"]
 
 
 @dataclass(frozen=True)
@@ -121,10 +114,11 @@ def fresh_backbone(
     """
     :param shape: of one input, C x H x W or C
     :return: the untrained network; its weights follow from torch's random state
+    :raises UserError: if there is no such backbone, or it cannot take such inputs
     """
     if len(shape) == 3 and shape[1] != shape[2]:
         raise UserError(f"Images must be square, not {shape[1]} x {shape[2]}; set image_size.")
-    return create_backbone(
+    backbone = create_backbone(
         config.backbone,
         2 if network.told_apart else num_classes,
         in_chans=shape[0],
@@ -133,48 +127,6 @@ def fresh_backbone(
         drop_rate=config.recipe.drop_rate,
         pretrained=config.pretrained,
     )
-
-
-def claimed_record(
-    out: Path, config: TrainConfig, processes: Processes, force: bool
-) -> dict[str, Any]:
-    """
-    :return: the record of this configuration in the folder, begun anew if there was none
-    :raises UserError: if another configuration is there
-    """
-    asked = config.model_dump(mode="json")
-    try:
-        record = json.loads((out / RECORD).read_text("utf-8"))
-    except FileNotFoundError:
-        record = None
-    except (OSError, ValueError):
-        raise UserError(f"{out / RECORD} cannot be read; use another folder or --force.") from None
-    if record is not None and not force:
-        changed = differences(asked, record.get("config", {}))
-        if changed:
-            raise UserError(
-                f"{out} holds another run ({'; '.join(changed[:4])}). "
-                "Use another folder, or --force to replace it."
-            )
-        return record
-    if force and processes.primary:
-        _clear(out)
-    processes.wait()
-    record = {"format": FORMAT, "config": asked, "networks": {}, "finished": False}
-    record["versions"] = {name: version(name) for name in PACKAGES}
-    record["device"], record["processes"] = str(processes.device), processes.world
-    write_record(out, record, processes)
-    return record
-
-
-def _clear(out: Path) -> None:
-    shutil.rmtree(out / "checkpoints", ignore_errors=True)
-    for path in (*out.glob("*.safetensors"), out / RECORD):
-        path.unlink(missing_ok=True)
-
-
-def write_record(out: Path, record: dict[str, Any], processes: Processes) -> None:
-    """Write ``run.json``, in one process."""
-    if processes.primary:
-        write_text(out / RECORD, json.dumps(record, indent=1) + "\n")
-    processes.wait()
+    if len(shape) != len(backbone.input_size):  # points for an image model, or the other way round
+        backbone.check_input(shape)
+    return backbone

@@ -1,5 +1,6 @@
 """From a configuration to a trained run."""
 
+import shutil
 import time
 from pathlib import Path
 from typing import Any
@@ -7,6 +8,10 @@ from typing import Any
 import torch
 from torch import nn
 
+from dpn_plugin.backbones import mc_dropout
+from dpn_plugin.backbones.inputs import check_name
+from dpn_plugin.data import Library
+from dpn_plugin.errors import UserError
 from dpn_plugin.plugins import registry
 from dpn_plugin.training.checkpoint import write_weights
 from dpn_plugin.training.config import TrainConfig
@@ -16,14 +21,9 @@ from dpn_plugin.training.material import Material, load_material
 from dpn_plugin.training.methods import Method, Network
 from dpn_plugin.training.processes import Processes
 from dpn_plugin.training.recipe import Recipe
-from dpn_plugin.training.run import (
-    Run,
-    claimed_record,
-    fresh_backbone,
-    method_of,
-    open_run,
-    write_record,
-)
+from dpn_plugin.training.record import CHECKPOINTS, known_record, sweep, write_record
+from dpn_plugin.training.run import Run, fresh_backbone, method_of, open_run
+from dpn_plugin.training.scoring import write_held_out
 from dpn_plugin.training.stopping import StopRequest, stop_on_signals
 
 __all__ = ["Silent", "train"]
@@ -54,19 +54,20 @@ def train(
     :raises UserError: if something does not fit; ``Stopped`` if the user interrupts
     """
     out, processes, method = Path(out), Processes.join(device), method_of(config)
-    record = claimed_record(out, config, processes, force)
-    if record.get("finished"):
+    check_name(config.backbone)
+    record = processes.from_primary(lambda: known_record(out, config, processes, force))
+    if record["finished"]:
         return open_run(out)
     if material is None:
-        material = load_material(config, method, Path(root), base)
-    record |= _described(material)
+        material = load_material(config, method, Library(root, base or Path()))
+    _describe(record, material, out)
     with stop_on_signals() as stop:
         for index, network in enumerate(method.networks):
             if network.name not in record["networks"]:
                 trainer = _trainer(config, method, network, index, material, out, processes)
+                processes.from_primary(lambda: _claim(out, record))
                 _finish(trainer, network, record, out, monitor or Silent(), stop)
-    record["finished"] = True
-    write_record(out, record, processes)
+    processes.from_primary(lambda: _close(Run(out, config, record), material, processes))
     return open_run(out)
 
 
@@ -78,6 +79,30 @@ class Silent:
     def stepped(self, images: int, parts: dict[str, float]) -> None: ...
 
     def finished_epoch(self, row: dict[str, float]) -> None: ...
+
+
+def _describe(record: dict[str, Any], material: Material, out: Path) -> None:
+    """Add the data to the record; refuse to go on with other data than the run began with."""
+    described = _description(material)
+    if record.get("data", described["data"]) != described["data"]:
+        raise UserError(
+            f"The data is not what the run in {out} began with, though it has the same name. "
+            "Use another folder, or bring back the data."
+        )
+    record |= described
+
+
+def _claim(out: Path, record: dict[str, Any]) -> None:
+    """The folder is ours from here on: all that a user may have got wrong has been tried."""
+    sweep(out, record)
+    write_record(out, record)
+
+
+def _close(run: Run, material: Material, processes: Processes) -> None:
+    write_held_out(run, material, processes.device)
+    shutil.rmtree(run.folder / CHECKPOINTS, ignore_errors=True)
+    run.record["finished"] = True
+    write_record(run.folder, run.record)
 
 
 def _trainer(
@@ -93,13 +118,16 @@ def _trainer(
     torch.manual_seed(seed)
     shape = tuple(material.train.inputs.shape[1:])
     backbone = fresh_backbone(config, network, shape, material.num_classes)
+    if method.passes > 1:
+        with mc_dropout(backbone):
+            pass  # a network without dropout is refused now, not after its training
     return Trainer(
         backbone,
         _losses(config.recipe, method, material.num_classes),
         material.for_network(network),
         material.transform(backbone),
         _recipe(config.recipe, method),
-        out / "checkpoints" / network.name,
+        out / CHECKPOINTS / network.name,
         processes,
         seed,
     )
@@ -115,17 +143,19 @@ def _finish(
 ) -> None:
     begun = time.monotonic()
     weights = trainer.run(monitor, stop)
-    if trainer.processes.primary:
+
+    def keep() -> None:
         record["networks"][network.name] = {
             "sha256": write_weights(out / f"{network.name}.safetensors", weights),
             "seconds": round(time.monotonic() - begun, 1),
             "history": trainer.history,
         }
         record["transform"] = trainer.transform.description()
-        write_record(out, record, trainer.processes)
         write_history(out, record["networks"])
+        write_record(out, record)
         trainer.checkpoints.remove()
-    trainer.processes.wait()
+
+    trainer.processes.from_primary(keep)
 
 
 def _losses(recipe: Recipe, method: Method, num_classes: int) -> tuple[nn.Module, nn.Module]:
@@ -144,7 +174,7 @@ def _recipe(recipe: Recipe, method: Method) -> Recipe:
     return recipe
 
 
-def _described(material: Material) -> dict[str, Any]:
+def _description(material: Material) -> dict[str, Any]:
     return {
         "classes": list(material.train.classes),
         "input_shape": list(material.train.inputs.shape[1:]),

@@ -1,0 +1,99 @@
+"""Scores of a trained run for single images, from what the run keeps about its held-out data."""
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import torch
+from pytorch_ood.api import LogitsDetector
+from safetensors.torch import load_file
+from torch import Tensor
+
+from dpn_plugin import functional
+from dpn_plugin.data import Batches, Samples
+from dpn_plugin.errors import UserError
+from dpn_plugin.plugins import registry
+from dpn_plugin.training.checkpoint import write_weights
+from dpn_plugin.training.material import Material
+from dpn_plugin.training.predictor import Predictor
+from dpn_plugin.training.run import Run
+
+__all__ = ["score_table", "write_held_out"]
+
+HELD_OUT = "held_out.safetensors"
+MEASURES = (
+    "max_p",
+    "entropy",
+    "mutual_information",
+    "log_precision",
+    "differential_entropy",
+)
+SOURCES = ("p_correct", "p_misclassified", "p_ood")
+_BATCH = 256
+
+
+def write_held_out(run: Run, material: Material, device: torch.device) -> None:
+    """
+    Keep what the run says about its held-out samples: detectors can be fitted to it without the
+    data set.
+
+    :param run: all of its networks are trained
+    :param material: its data
+    :param device: where to compute
+    """
+    predictor = Predictor(run).to(device)
+    parts = [part for part in (material.held_out, material.held_out_outliers) if part is not None]
+    logits = torch.cat([_logits(predictor, run, part, device) for part in parts])
+    labels = torch.cat([part.labels for part in parts])
+    write_weights(run.folder / HELD_OUT, {"logits": logits, "labels": labels})
+
+
+def score_table(run: Run, detector: str, samples: Samples, device: torch.device) -> pd.DataFrame:
+    """
+    :param run: a finished run
+    :param detector: its name
+    :param samples: of the size and the channels that the run was trained on
+    :return: a row for each sample: ``prediction``, the five measures, ``score``, and the
+        probabilities ``p_correct``, ``p_misclassified`` and ``p_ood`` where the detector gives them
+    :raises UserError: if the detector needs more than logits, or more than the run keeps
+    """
+    scorer = _scorer(run, detector)
+    logits = _logits(Predictor(run).to(device), run, samples, device)
+    measures = functional.dirichlet_measures(logits)
+    classes = run.record["classes"]
+    table = {"prediction": [classes[index] for index in logits.argmax(dim=1).tolist()]}
+    table |= {name: getattr(measures, name).tolist() for name in MEASURES}
+    table["score"] = scorer.predict_logits(logits).tolist()
+    if hasattr(scorer, "predict_source") and run.method.needs_outliers:
+        columns = scorer.predict_source(logits).T.tolist()
+        table |= dict(zip(SOURCES, columns, strict=True))
+    return pd.DataFrame(table)
+
+
+@torch.no_grad()
+def _logits(predictor: Predictor, run: Run, samples: Samples, device: torch.device) -> Tensor:
+    batches = Batches(samples, _BATCH, shuffle=False).epoch(0)
+    return torch.cat([predictor(run.transform(x.to(device))).float().cpu() for x, _ in batches])
+
+
+def _scorer(run: Run, name: str) -> Any:
+    factory = registry.load("detectors", name)
+    if not (isinstance(factory, type) and issubclass(factory, LogitsDetector)):
+        raise UserError(
+            f"Detector {name!r} needs more of the network than its logits, which is all that a run "
+            "keeps for single images; dpn bench evaluates it."
+        )
+    scorer = registry.create_detector(name)
+    if scorer.requires_fit:
+        held_out = _held_out(run.folder / HELD_OUT)
+        try:
+            scorer.fit_logits(held_out["logits"], held_out["labels"])
+        except ValueError as error:
+            raise UserError(f"{name!r} cannot be fitted to the held-out data: {error}") from error
+    return scorer
+
+
+def _held_out(path: Path) -> dict[str, Tensor]:
+    if not path.is_file():
+        raise UserError(f"{path}, to which detectors are fitted, is missing; train the run again.")
+    return load_file(path)
