@@ -1,5 +1,10 @@
-"""Detectors of the paper, as pytorch-ood detectors: a larger score is more OOD."""
+"""
+Detectors of the paper, as pytorch-ood detectors: a larger score is more OOD; and all detectors
+wired to any backbone, fitted and scored from stored outputs.
+"""
 
+from dpn_plugin.detectors.applicability import NotApplicable
+from dpn_plugin.detectors.fitting import fit
 from dpn_plugin.detectors.gaussian_kl import GaussianKL
 from dpn_plugin.detectors.measures import (
     DifferentialEntropy,
@@ -8,12 +13,20 @@ from dpn_plugin.detectors.measures import (
     Precision,
     PredictiveEntropy,
 )
+from dpn_plugin.detectors.reading import reads
+from dpn_plugin.detectors.scoring import scores
+from dpn_plugin.detectors.wiring import wired
 
 __all__ = [
     "DifferentialEntropy",
     "GaussianKL",
     "MaxProbability",
     "MutualInformation",
+    "NotApplicable",
     "Precision",
     "PredictiveEntropy",
+    "fit",
+    "reads",
+    "scores",
+    "wired",
 ]

@@ -1,13 +1,14 @@
 """Everything by name: listing, finding and making."""
 
 from fnmatch import fnmatchcase
+from importlib import import_module
 from typing import Any
 
 from dpn_plugin.errors import UserError, unknown_name
 from dpn_plugin.plugins.discovery import reason
 from dpn_plugin.plugins.hookspecs import KINDS, Entry
 from dpn_plugin.plugins.manager import plugins
-from dpn_plugin.plugins.options import allowed_options, checked_options, takes
+from dpn_plugin.plugins.options import checked_options, takes
 
 __all__ = [
     "create_detector",
@@ -22,6 +23,8 @@ __all__ = [
     "list_suites",
     "load",
 ]
+
+_WIRING = "dpn_plugin.detectors.wiring"
 
 
 def entries(kind: str, pattern: str | None = None) -> list[Entry]:
@@ -118,23 +121,23 @@ def list_suites(pattern: str | None = None) -> list[str]:
 def create_detector(name: str, model: Any = None, **options: Any) -> Any:
     """
     :param name: a name or an alias, see :func:`list_detectors`
-    :param model: a network that gives logits; ``None`` to score logits, or the features that
-        an ``encoder`` would give, alone
-    :param options: arguments of the detector's class
+    :param model: a :class:`~dpn_plugin.backbones.Backbone` or a timm model, from which the
+        detector gets all that it needs; any other network that gives logits serves detectors of
+        logits; ``None`` to score logits, or the features that an ``encoder`` would give, alone
+    :param options: arguments of the detector's class that shall not come from the model
     :return: a ``pytorch_ood.api.Detector``
-    :raises UserError: if there is no such detector
+    :raises UserError: if there is no such detector, or ``NotApplicable``, which is one: if the
+        model lacks what the detector needs
     :raises TypeError: if an option is unknown or missing
     """
-    factory = load("detectors", name)
-    if takes(factory, "model"):
-        options["model"] = model
-    elif model is not None:
-        raise TypeError(
-            f"Detector {name!r} takes no model that gives logits. {allowed_options(factory)}"
-        )
-    elif takes(factory, "encoder"):
-        options.setdefault("encoder", None)
-    return factory(**checked_options(f"Detector {name!r}", factory, options))
+    factory, what = load("detectors", name), f"Detector {name!r}"
+    if model is not None:
+        # by name: this layer names the detectors and does not know them
+        options = import_module(_WIRING).arguments(what, factory, model, options)
+    else:
+        absent = {part: None for part in ("model", "encoder") if takes(factory, part)}
+        options = absent | options
+    return factory(**checked_options(what, factory, options))
 
 
 def create_loss(name: str, **options: Any) -> Any:

@@ -1,0 +1,68 @@
+"""Score with a detector, from stored outputs wherever it can."""
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import torch
+from pytorch_ood.api import Detector, GradientDetector
+from torch import Tensor
+
+from dpn_plugin.detectors.fitting import Batches, stored
+from dpn_plugin.detectors.parts import as_maps
+from dpn_plugin.detectors.reading import models_of, reads
+from dpn_plugin.detectors.stillness import undisturbed
+from dpn_plugin.errors import UserError
+from dpn_plugin.outputs.chunks import CHUNK_BYTES, score_chunks
+
+__all__ = ["scores"]
+
+#: some hosts compare every sample with every class: B x K x D numbers for B x D
+FEATURE_BYTES = CHUNK_BYTES // 64
+
+
+def scores(detector: Detector, outputs: Mapping[str, np.ndarray], batches: Batches) -> Tensor:
+    """
+    :param detector: fitted, if it needs to be
+    :param outputs: ``logits`` and ``features`` of N samples
+    :param batches: the same samples, transformed, for detectors that read inputs
+    :return: N scores; a larger one is more OOD
+    :raises NotApplicable: if ``outputs`` lacks what the detector reads
+    :raises UserError: if scores are not finite, or not one per sample
+    """
+    kind = reads(detector)
+    with undisturbed(models_of(detector)):
+        if kind == "inputs":
+            found = _of_inputs(detector, batches)
+        elif kind == "logits":
+            found = score_chunks(detector.predict_logits, stored(detector, outputs, kind))
+        else:
+            features = stored(detector, outputs, kind)
+            found = score_chunks(_of_features(detector), features, FEATURE_BYTES)
+    return _checked(detector, found)
+
+
+def _of_features(detector: Detector) -> Callable[[Tensor], Tensor]:
+    if hasattr(detector, "predict_feature_maps"):
+        return lambda features: detector.predict_feature_maps(as_maps(features))
+    return detector.predict_features
+
+
+def _of_inputs(detector: Detector, batches: Batches) -> Tensor:
+    parameters = (each for model in models_of(detector) for each in model.parameters())
+    device = getattr(next(parameters, None), "device", None)
+    found = []
+    with torch.set_grad_enabled(isinstance(detector, GradientDetector)):
+        for x, _ in batches():
+            # not all hosts move it themselves
+            found.append(detector.predict(x.to(device)).detach().cpu())
+    return torch.cat(found)
+
+
+def _checked(detector: Detector, found: Tensor) -> Tensor:
+    name = type(detector).__name__
+    if found.ndim != 1:
+        raise UserError(f"{name} gives scores of shape {tuple(found.shape)}, not one per sample.")
+    infinite = int((~torch.isfinite(found)).sum())
+    if infinite:
+        raise UserError(f"{name} gives {infinite} of {len(found)} scores that are not finite.")
+    return found
