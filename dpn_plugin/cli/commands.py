@@ -1,17 +1,25 @@
 """The table of commands. A command's module is imported when the command runs."""
 
+import os
 from importlib import import_module
 from typing import Any, NoReturn
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from dpn_plugin.cli.output import is_primary
 from dpn_plugin.errors import UserError
 
 __all__ = ["COMMANDS", "LazyGroup"]
 
 #: name: ("module:function", the line in ``dpn --help``)
 COMMANDS = {
+    "train": ("dpn_plugin.cli.train:train", "Train a backbone with a method by name."),
+    "score": ("dpn_plugin.cli.score:score", "Score images with a trained run."),
+    "bench": (
+        "dpn_plugin.cli.bench:bench",
+        "Train and compare methods and detectors on a suite of data sets.",
+    ),
     "list": ("dpn_plugin.cli.listing:listing", "List what can be picked by name."),
     "plugins": ("dpn_plugin.cli.plugins:plugins", "Show the plugins, and those that failed."),
     "doctor": ("dpn_plugin.cli.doctor:doctor", "Show versions, devices and what is missing."),
@@ -42,8 +50,8 @@ class LazyGroup(TyperGroup):
             return super().invoke(ctx)
         except (UserError, TypeError) as error:
             _stop(f"Error: {error}", 2)
-        except KeyboardInterrupt:
-            _stop("Interrupted.", 130)
+        except KeyboardInterrupt as interrupt:
+            _stop(str(interrupt) or "Interrupted.", 130)
 
 
 def _imported(name: str) -> Any:
@@ -55,5 +63,8 @@ def _imported(name: str) -> Any:
 
 
 def _stop(message: str, code: int) -> NoReturn:
-    typer.echo(message, err=True)
+    if is_primary():
+        typer.echo(message, err=True)
+    elif code == 2:  # perhaps it is wrong on this machine alone
+        typer.echo(f"Process {os.environ.get('RANK')}: {message}", err=True)
     raise typer.Exit(code)

@@ -1,6 +1,7 @@
 """How commands print: tables for people, JSON for programs."""
 
 import json
+import os
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Any
 
@@ -9,9 +10,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-__all__ = ["JsonOption", "print_json", "print_note", "print_table"]
+__all__ = ["JsonOption", "is_primary", "print_json", "print_note", "print_table"]
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+
+
+def is_primary() -> bool:
+    """:return: whether this process speaks for all; torchrun and SLURM number their processes"""
+    return os.environ.get("RANK", os.environ.get("SLURM_PROCID", "0")) == "0"
 
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:

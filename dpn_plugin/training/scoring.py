@@ -1,5 +1,6 @@
 """Scores of a trained run for single images, from what the run keeps about its held-out data."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from torch import Tensor
 
 from dpn_plugin import functional
 from dpn_plugin.data import Batches, Samples
+from dpn_plugin.data.pictures import load_pictures
 from dpn_plugin.errors import UserError
 from dpn_plugin.plugins import registry
 from dpn_plugin.training.checkpoint import write_weights
@@ -48,26 +50,39 @@ def write_held_out(run: Run, material: Material, device: torch.device) -> None:
     write_weights(run.folder / HELD_OUT, {"logits": logits, "labels": labels})
 
 
-def score_table(run: Run, detector: str, samples: Samples, device: torch.device) -> pd.DataFrame:
+def score_table(
+    run: Run, detector: str, paths: Sequence[Path], device: torch.device
+) -> pd.DataFrame:
     """
     :param run: a finished run
     :param detector: its name
-    :param samples: of the size and the channels that the run was trained on
-    :return: a row for each sample: ``prediction``, the five measures, ``score``, and the
+    :param paths: image files, folders of them, or ``.npz`` archives
+    :param device: where to compute
+    :return: a row for each image: ``image``, ``prediction``, the five measures, ``score``, and the
         probabilities ``p_correct``, ``p_misclassified`` and ``p_ood`` where the detector gives them
     :raises UserError: if the detector needs more than logits, or more than the run keeps
     """
     scorer = _scorer(run, detector)
+    samples, names = _pictures(run, paths)
     logits = _logits(Predictor(run).to(device), run, samples, device)
-    measures = functional.dirichlet_measures(logits)
     classes = run.record["classes"]
-    table = {"prediction": [classes[index] for index in logits.argmax(dim=1).tolist()]}
+    table: dict[str, list] = {"image": names}
+    table["prediction"] = [classes[index] for index in logits.argmax(dim=1).tolist()]
+    measures = functional.dirichlet_measures(logits)
     table |= {name: getattr(measures, name).tolist() for name in MEASURES}
     table["score"] = scorer.predict_logits(logits).tolist()
     if hasattr(scorer, "predict_source") and run.method.needs_outliers:
         columns = scorer.predict_source(logits).T.tolist()
         table |= dict(zip(SOURCES, columns, strict=True))
     return pd.DataFrame(table)
+
+
+def _pictures(run: Run, paths: Sequence[Path]) -> tuple[Samples, list[str]]:
+    shape = run.record["input_shape"]
+    if len(shape) != 3:
+        raise UserError(f"The run in {run.folder} was trained on points and cannot score images.")
+    channels, height, width = shape
+    return load_pictures(paths, (height, width), channels)
 
 
 @torch.no_grad()

@@ -12,7 +12,7 @@ from dpn_plugin.data.sources.paths import located
 from dpn_plugin.data.undecoded import Undecoded
 from dpn_plugin.errors import UserError
 
-__all__ = ["load"]
+__all__ = ["is_image", "load", "reader"]
 
 
 def load(
@@ -33,12 +33,12 @@ def load(
     if any(entry.is_dir() and not entry.name.startswith(".") for entry in folder.iterdir()):
         files, classes = _by_class(folder)
     else:
-        files = [(str(path), -1) for path in sorted(folder.iterdir()) if _is_image(path)]
+        files = [(str(path), -1) for path in sorted(folder.iterdir()) if is_image(path)]
         classes = ()
     if not files:
         raise UserError(f"{source}: {folder} holds no images ({', '.join(IMG_EXTENSIONS)}).")
     labels = torch.tensor([label for _, label in files])
-    return Undecoded(_reader(files), len(files), source, labels, classes)
+    return Undecoded(reader(files), len(files), source, labels, classes)
 
 
 def _by_class(folder: Path) -> tuple[list[tuple[str, int]], tuple[str, ...]]:
@@ -49,11 +49,17 @@ def _by_class(folder: Path) -> tuple[list[tuple[str, int]], tuple[str, ...]]:
     return found.samples, tuple(found.classes)
 
 
-def _is_image(path: Path) -> bool:
+def is_image(path: Path) -> bool:
+    """:return: whether the file's name says that it is an image"""
     return path.suffix.lower() in IMG_EXTENSIONS
 
 
-def _reader(files: list[tuple[str, int]]) -> Callable[[int], tuple[Image.Image, int]]:
+def reader(files: list[tuple[str, int]]) -> Callable[[int], tuple[Image.Image, int]]:
+    """
+    :param files: paths and labels
+    :return: what reads image and label of a position
+    """
+
     def read(index: int) -> tuple[Image.Image, int]:
         path, label = files[index]
         try:
