@@ -44,7 +44,8 @@ def standings(results: Results) -> list[Standing]:
             row["metric"]: Cell(row["mean"], row["std"], int(row["n"]), metric(row["metric"]))
             for row in group.to_dict("records")
         }
-        found.append(Standing(*identity, tuple(cells.get(name) for name in METRICS)))
+        names = dict(zip(_IDENTITY, map(str, identity), strict=True))
+        found.append(Standing(**names, cells=tuple(cells.get(name) for name in METRICS)))
     return sorted(found, key=_rank)
 
 

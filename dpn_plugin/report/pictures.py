@@ -55,18 +55,20 @@ def galleries(results: Results) -> Iterator[Gallery]:
             for folder, record in zip(results.folders, results.records, strict=True)
             if record.suite == subject.suite
         )
-        yield _gallery(subject, folders)
+        methods = list(dict.fromkeys(results.of(subject)["method"]))
+        yield _gallery(subject, folders, methods)
 
 
-def _gallery(subject: Subject, folders: tuple[Path, ...]) -> Gallery:
+def _gallery(subject: Subject, folders: tuple[Path, ...], methods: list[str]) -> Gallery:
     # a picture that cannot be drawn must not take the tables with it
     pictures, missing = [], []
     try:
-        found = list(evaluations(folders, subject))
+        found = [each for each in evaluations(folders, subject) if each.method in methods]
     except UserError as error:
         return Gallery(subject, (), (str(error),))
     if not found:
         return Gallery(subject, (), ("There are no stored outputs to draw.",))
+    found.sort(key=lambda each: methods.index(each.method))
     for name, draw in _PICTURES.items():
         try:
             picture = draw(slug(subject.suite, subject.backbone, name), found)

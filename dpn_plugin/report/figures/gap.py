@@ -28,7 +28,7 @@ def gap_picture(key: str, evaluations: list[Evaluation]) -> Picture | None:
         figure, axes = panels(len(shown))
         for evaluation, own in zip(shown, axes, strict=True):
             _panel(own, evaluation)
-        figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+        figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper right", ncols=3)
         figure.supxlabel("Max.P", fontsize=9)
         figure.supylabel("log(-D.Ent)", fontsize=9)
     seeds = ", ".join(sorted({str(each.seed) for each in shown}))

@@ -21,7 +21,7 @@ def histogram_picture(key: str, evaluations: list[Evaluation]) -> Picture:
         figure, axes = panels(len(evaluations), height=2.2, share=False)
         for evaluation, own in zip(evaluations, axes, strict=True):
             _panel(own, evaluation)
-        figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+        figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper right", ncols=3)
         figure.supylabel("density", fontsize=9)
     return Picture(key, "Score histograms", _CAPTION, figure)
 

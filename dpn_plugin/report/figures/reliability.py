@@ -23,7 +23,7 @@ _CAPTION = (
 def reliability_picture(key: str, evaluations: list[Evaluation]) -> Picture:
     """:return: in-domain alone, and with an equal share of OOD samples; a line per method"""
     with styled():
-        figure, axes = panels(2, 2, 3.6)
+        figure, axes = panels(2, 2, 3.4)
         for evaluation, line in zip(evaluations, lines(), strict=False):
             inside, right = max_p(evaluation.test["logits"].double()), evaluation.correct
             _line(axes[0], inside, right, plain(evaluation.method), line)
@@ -33,7 +33,7 @@ def reliability_picture(key: str, evaluations: list[Evaluation]) -> Picture:
             own.plot([0, 1], [0, 1], color="#8a8f98", lw=0.8)
             own.set(title=title, xlabel="confidence (Max.P)", xlim=(0, 1.02), ylim=(0, 1.02))
         axes[0].set_ylabel("accuracy")
-        axes[0].legend(loc="upper left", fontsize=7.5)
+        figure.legend(*axes[0].get_legend_handles_labels(), loc="outside right upper")
     return Picture(key, "Reliability", _CAPTION, figure)
 
 

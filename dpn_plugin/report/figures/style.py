@@ -14,6 +14,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from dpn_plugin.errors import UserError
 from dpn_plugin.files import replacing
 
 __all__ = ["KINDS", "MAP", "Kind", "Picture", "lines", "panels", "plain", "styled"]
@@ -23,7 +24,10 @@ _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#
 _DASHES = ("-", "--", ":")
 #: perceptually even, and readable in grey
 MAP = "cividis"
-_WIDTH = 2.9
+_WIDTH = 9.0
+_DPI = 160
+#: the format of a picture, and what it calls the time it was made
+_DATED = {"png": "Creation Time", "svg": "Date", "pdf": "CreationDate"}
 
 
 @dataclass(frozen=True)
@@ -82,20 +86,36 @@ class Picture:
     caption: str
     figure: Figure
 
+    @property
+    def width(self) -> int:
+        """Pixels at which its letters have the size of a page's small print."""
+        return round(self.figure.get_figwidth() * 112)
+
     @cached_property
     def png(self) -> bytes:
         """The drawing as PNG, sharp on dense screens."""
         buffer = io.BytesIO()
         with styled():
-            self.figure.savefig(buffer, format="png", dpi=160)
+            self.figure.savefig(buffer, format="png", dpi=_DPI)
         return buffer.getvalue()
 
     def save(self, folder: Path) -> None:
         """Write PNG and SVG into a folder."""
         with replacing(folder / f"{self.key}.png") as temporary:
             temporary.write_bytes(self.png)
-        with replacing(folder / f"{self.key}.svg") as temporary, styled():
-            self.figure.savefig(temporary, format="svg", dpi=160, metadata={"Date": None})
+        self.write(folder / f"{self.key}.svg")
+
+    def write(self, path: Path) -> None:
+        """
+        :param path: a file whose ending says the format: ``.png``, ``.svg`` or ``.pdf``
+        :raises UserError: if it is another one, or cannot be written
+        """
+        kind = path.suffix.lower().lstrip(".")
+        if kind not in _DATED:
+            raise UserError(f"{path} must end in .png, .svg or .pdf.")
+        # without the date the same picture is the same file
+        with replacing(path) as temporary, styled():
+            self.figure.savefig(temporary, format=kind, dpi=_DPI, metadata={_DATED[kind]: None})
 
 
 @contextmanager
@@ -119,7 +139,7 @@ def panels(
     """
     columns = min(columns, count)
     rows = -(-count // columns)
-    size = (max(_WIDTH * columns, 4.2) + 0.3, height * rows + 0.5)
+    size = (_WIDTH if columns > 1 else _WIDTH / 2, height * rows + 0.4)
     figure = Figure(figsize=size, layout="constrained")
     grid = np.atleast_1d(figure.subplots(rows, columns, sharex=share, sharey=share)).ravel()
     for unused in grid[count:]:

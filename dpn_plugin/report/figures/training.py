@@ -19,7 +19,7 @@ _COLUMNS = {"held_out_loss": "held-out loss", "held_out_accuracy": "held-out acc
 def training_picture(key: str, evaluations: list[Evaluation]) -> Picture:
     """:return: a line per method"""
     with styled():
-        figure, axes = panels(2, 2, 3.2, share=False)
+        figure, axes = panels(2, 2, 3.0, share=False)
         for evaluation, line in zip(evaluations, lines(), strict=False):
             history = _history(evaluation)
             for own, column in zip(axes, _COLUMNS, strict=True):
@@ -32,7 +32,7 @@ def training_picture(key: str, evaluations: list[Evaluation]) -> Picture:
             own.set(xlabel="epoch", ylabel=label)
             own.xaxis.set_major_locator(MaxNLocator(integer=True))
         handles = axes[0].get_legend_handles_labels()
-        figure.legend(*handles, loc="outside lower center", ncols=min(len(evaluations), 5))
+        figure.legend(*handles, loc="outside right upper")
     return Picture(key, "Training", _CAPTION, figure)
 
 
