@@ -21,6 +21,8 @@ COMMANDS = {
         "Train and compare methods and detectors on a suite of data sets.",
     ),
     "list": ("dpn_plugin.cli.listing:listing", "List what can be picked by name."),
+    "report": ("dpn_plugin.cli.report:report", "Write the report of one or several benchmarks."),
+    "plot": ("dpn_plugin.cli.plot:plot", "Draw a Dirichlet density on the simplex."),
     "plugins": ("dpn_plugin.cli.plugins:plugins", "Show the plugins, and those that failed."),
     "doctor": ("dpn_plugin.cli.doctor:doctor", "Show versions, devices and what is missing."),
 }
