@@ -64,17 +64,19 @@ def by_class(sums: Sums, finish: Finish, logits: Tensor, compile: bool = False) 
         sums, finish = _compiled(sums), _compiled(finish)
     chunk = COMPILED_CHUNK if compile else CHUNK
     dtype = computed_dtype(logits.dtype)
-    parts = [sums(each.T.to(dtype).contiguous()) for each in rows.split(max(1, chunk // classes))]
-    joined = [torch.cat(values) for values in zip(*parts, strict=True)]
+    step = max(1, chunk // classes)
+    ends = []
     # the second part is cheap per sample but many operations: longer vectors pay its overhead once
-    ends = [finish(classes, *each) for each in zip(*(v.split(chunk) for v in joined), strict=True)]
-    return [torch.cat(values).reshape(shape) for values in zip(*ends, strict=True)]
+    for block in rows.split(chunk):
+        parts = [sums(each.T.to(dtype).contiguous()) for each in block.split(step)]
+        ends.append(finish(classes, *_joined(parts)))
+    return [values.reshape(shape) for values in _joined(ends)]
 
 
-def _any_length(values: Tensor) -> Tensor:
-    # one compilation serves all numbers of samples
-    torch._dynamo.maybe_mark_dynamic(values, values.dim() - 1)
-    return values
+def _joined(parts: list[tuple[Tensor, ...]]) -> list[Tensor]:
+    if len(parts) == 1:  # nothing to copy
+        return list(parts[0])
+    return [torch.cat(values) for values in zip(*parts, strict=True)]
 
 
 @cache

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from dpn_plugin.functional.beta import entropy_near_uniform
+from dpn_plugin.functional.fitted import exp
 from dpn_plugin.functional.logits import by_class
 from dpn_plugin.functional.special import Remainders, remainders, winner_gap
 
@@ -112,7 +113,7 @@ def _simplex(z: Tensor) -> _Simplex:
     winner = z.amax(dim=0)
     gaps = winner - z
     lost = gaps.detach().clone().gt_(0)  # 1 for every class but the winner
-    others = torch.exp(-gaps) * lost
+    others = exp(-gaps) * lost
     rest = others.sum(dim=0)
     return _Simplex(winner, gaps, others, rest, rest + (len(z) - 1 - lost.sum(dim=0)))
 
@@ -143,9 +144,9 @@ def _differential_entropy_sums(z: Tensor) -> tuple[Tensor, ...]:
 
 def _density_sums(z: Tensor, each: Remainders) -> tuple[Tensor, ...]:
     lowest = z.detach().amin(dim=0)
-    inverse = torch.exp(lowest - z).sum(dim=0)
-    near = entropy_near_uniform(z) if len(z) == 2 else torch.full_like(lowest, math.nan)
-    return lowest, (each.h + each.g).sum(dim=0), inverse, near
+    inverse = exp(lowest - z).sum(dim=0)
+    sums = lowest, each.h.sum(dim=0) + each.g.sum(dim=0), inverse
+    return (*sums, entropy_near_uniform(z)) if len(z) == 2 else sums
 
 
 def _all(
@@ -188,7 +189,7 @@ def _differential_entropy(
     lowest: Tensor,
     inner: Tensor,
     inverse: Tensor,
-    near: Tensor,
+    near: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """:return: D.Ent and ln(-D.Ent)"""
     lse = winner + torch.log1p(s)
@@ -200,7 +201,7 @@ def _differential_entropy(
     d_ent = bounded - torch.exp(-lowest) * poles
     scale = torch.clamp(-lowest, min=0)
     scaled = torch.exp(-lowest - scale) * poles - torch.exp(-scale) * bounded
-    if classes == 2:
+    if near is not None:
         is_near = ~torch.isnan(near)
         d_ent = torch.where(is_near, near, d_ent)
         scaled = torch.where(is_near, -near * torch.exp(-scale), scaled)

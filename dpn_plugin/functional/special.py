@@ -9,9 +9,10 @@ functions here are what is left when these terms are taken away by hand:
     g(a) = \psi(a + 1) - \ln a = 1/a - q(a), \quad
     r(a) = \ln\Gamma(a) - \bigl[(a - \tfrac12) \ln a - a + \tfrac12 \ln 2\pi\bigr]
 
-For :math:`a \geq N` they are short series in :math:`1/a`; below, the argument is shifted by
-:math:`N` with the recurrences of :math:`\psi` and :math:`\ln\Gamma`. All are plain tensor
-operations, so the functions export, compile and differentiate.
+In float32 two polynomials give them (:mod:`dpn_plugin.functional.fitted`). In float64 they are, for
+:math:`a \geq 9`, series in :math:`1/a`; below, the argument is shifted by 9 with the recurrences of
+:math:`\psi` and :math:`\ln\Gamma`. All are plain tensor operations, so the functions export,
+compile and differentiate.
 """
 
 import math
@@ -20,7 +21,12 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from dpn_plugin.functional.fitted import digamma_of_next, entropy_part, polynomial
+from dpn_plugin.functional.fitted import (
+    divided_difference,
+    fitted_remainders,
+    fitted_winner_gap,
+    polynomial,
+)
 
 __all__ = ["Remainders", "log_minus_digamma", "remainders", "winner_gap"]
 
@@ -28,16 +34,9 @@ __all__ = ["Remainders", "log_minus_digamma", "remainders", "winner_gap"]
 # ln Gamma(x) = Stirling + sum_k B_2k/(2k(2k-1)) x^(1-2k)
 _DIGAMMA = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12, -3617 / 8160)
 _LGAMMA = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156, -3617 / 122400)
-
-
-class _Order(NamedTuple):
-    shift: int  # the border: smaller arguments are shifted by it
-    digamma_terms: int
-    lgamma_terms: int
-
-
-# chosen so that what is neglected stays below the rounding of a sum that the term enters
-_ORDERS = {torch.float32: _Order(3, 4, 3), torch.float64: _Order(9, 8, 8)}
+# the border: smaller arguments are shifted by it. Beyond it the neglected terms are below the
+# rounding of the sums that the series enter
+_SHIFT = 9
 
 
 class Remainders(NamedTuple):
@@ -52,39 +51,22 @@ def remainders(z: Tensor) -> Remainders:
     :param z: logarithms of the arguments, any shape, float32 or float64
     :return: both remainders
     """
-    order = _ORDERS[z.dtype]
-    small = _below(z, math.log(order.shift))
+    if z.dtype == torch.float32:
+        return Remainders(*fitted_remainders(z))
+    small = _below_border(z)
     t = _blend(-z, z, small).exp_()  # a where it is small, 1/a where it is large
     a = t * small
-    x = a + order.shift
+    x = a + _SHIFT
     u = _blend(t, x.reciprocal(), small)
     square = u * u
-    aq = (polynomial(_DIGAMMA[: order.digamma_terms], square) * u).add_(0.5)
-    lgamma_tail = polynomial(_LGAMMA[: order.lgamma_terms], square) * u
-    q = aq * u
-    next_digamma, h_small = _below_border(a, x, u, q, lgamma_tail)
-    h_large = torch.add(aq, z, alpha=0.5).add_(lgamma_tail)
-    g = _blend(u - q, next_digamma - z, small)
-    return Remainders(g, _blend(h_large, h_small, small))
-
-
-def _below_border(
-    a: Tensor, x: Tensor, u: Tensor, q: Tensor, lgamma_tail: Tensor
-) -> tuple[Tensor, Tensor]:
-    """
-    :param x: the shifted argument; ``u``, ``q`` and ``lgamma_tail`` belong to it
-    :return: psi(a + 1) and h(a) for arguments below the border
-    """
-    # compiled, two polynomials cost less than two logarithms and a division; eager they cost more
-    if a.dtype == torch.float32 and torch.compiler.is_compiling():
-        w = a * u
-        return digamma_of_next(w), entropy_part(w)
-    shift = _ORDERS[a.dtype].shift
-    product, derivative = _rising(a, shift)
+    aq = (polynomial(_DIGAMMA, square) * u).add_(0.5)
+    lgamma_tail = polynomial(_LGAMMA, square) * u
+    lost, log_product = _recurrences(a)
+    lost = lost + aq * u
     log_x = torch.log(x)
-    lost = q + derivative / product
-    h = (a * lost).sub_(torch.log(product)).add_(log_x, alpha=shift - 0.5)
-    return log_x - lost, h.add_(lgamma_tail).add_(1 - shift)
+    h_small = torch.add(a * lost - log_product + (1 - _SHIFT), log_x, alpha=_SHIFT - 0.5)
+    g = _blend(u - aq * u, log_x - lost - z, small)
+    return Remainders(g, _blend(torch.add(aq, z, alpha=0.5), h_small, small) + lgamma_tail)
 
 
 def log_minus_digamma(z: Tensor) -> Tensor:
@@ -106,24 +88,25 @@ def winner_gap(z: Tensor, s: Tensor) -> Tensor:
     :param s: what the other classes add, relative to :math:`a`; not negative
     :return: the difference, not negative, of the shape of ``z``
     """
-    shift, terms, _ = _ORDERS[z.dtype]
-    small = _below(z, math.log(shift))
+    if z.dtype == torch.float32:
+        return fitted_winner_gap(z, s)
+    small = _below_border(z)
     t = torch.exp(_blend(-z, z, small))
     a = t * small
     a0 = a * (1 + s)
-    u = _blend(t, (a + shift).reciprocal(), small)
-    v = _blend(t / (1 + s), (a0 + shift).reciprocal(), small)
+    u = _blend(t, (a + _SHIFT).reciprocal(), small)
+    v = _blend(t / (1 + s), (a0 + _SHIFT).reciprocal(), small)
     # u - v, exactly: a s u v below the border, v s above
     step = _blend(v * s, a * s * u * v, small)
-    tail = (u + v) * _divided_difference((0.0, *_DIGAMMA[:terms]), u * u, v * v)
-    recurrence = sum(a * s / ((a + i) * (a0 + i)) for i in range(1, shift))
-    below = torch.log1p(s * shift * v) - recurrence - step * (0.5 + tail)
+    tail = (u + v) * divided_difference((0.0, *_DIGAMMA), u * u, v * v)
+    recurrence = sum(a * s / ((a + i) * (a0 + i)) for i in range(1, _SHIFT))
+    below = torch.log1p(s * _SHIFT * v) - recurrence - step * (0.5 + tail)
     return _blend(step * (0.5 - tail), below, small)
 
 
-def _below(z: Tensor, border: float) -> Tensor:
-    """:return: 1 where z is below the border, else 0, as numbers"""
-    return z.detach().clone().lt_(border)
+def _below_border(z: Tensor) -> Tensor:
+    """:return: 1 where the argument has to be shifted, else 0, as numbers"""
+    return z.detach().clone().lt_(math.log(_SHIFT))
 
 
 def _blend(large: Tensor, small: Tensor, is_small: Tensor) -> Tensor:
@@ -134,22 +117,12 @@ def _blend(large: Tensor, small: Tensor, is_small: Tensor) -> Tensor:
     return torch.lerp(large, small, is_small)
 
 
-def _divided_difference(coefficients: tuple[float, ...], x: Tensor, y: Tensor) -> Tensor:
-    """:return: (p(x) - p(y)) / (x - y) by Horner's scheme, also where x equals y"""
-    value = torch.full_like(x, coefficients[-1])
-    difference = torch.zeros_like(x)
-    for c in reversed(coefficients[:-1]):
-        difference = difference * y + value
-        value = value * x + c
-    return difference
-
-
-def _rising(a: Tensor, shift: int) -> tuple[Tensor, Tensor]:
-    """:return: the product (a + 1) ... (a + shift - 1) and its derivative"""
-    product = (a + 1) * (a + 2)
-    derivative = torch.add(a + 3, a)
-    for i in range(3, shift):
+def _recurrences(a: Tensor) -> tuple[Tensor, Tensor]:
+    """:return: the sum of 1 / (a + i) and of ln(a + i) for i from 1 to the shift - 1"""
+    product = a + 1
+    derivative = torch.ones_like(a)
+    for i in range(2, _SHIFT):
         factor = a + i
         derivative = torch.addcmul(product, derivative, factor)
         product = product * factor
-    return product, derivative
+    return derivative / product, torch.log(product)
