@@ -15,10 +15,13 @@ class Network:
     :param name: its file's name
     :param told_apart: a two-class network that tells in-domain (0) from OOD (1) samples, instead of
         the classes
+    :param in_domain_only: it is trained without the outliers that another network of the method
+        needs
     """
 
     name: str
     told_apart: bool = False
+    in_domain_only: bool = False
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,8 @@ class Method:
         if self.members > 1:
             return tuple(Network(f"member-{i}") for i in range(self.members))
         if self.detects_apart:
-            return Network("classifier"), Network("binary", told_apart=True)
+            classifier = Network("classifier", in_domain_only=True)
+            return classifier, Network("binary", told_apart=True)
         return (Network("classifier"),)
 
     @property

@@ -41,7 +41,7 @@ def check_like(out: Path, undisturbed: Path) -> None:
     assert rows == expected
 
 
-@pytest.mark.parametrize("step", [1, 5, 8, 10])
+@pytest.mark.parametrize("step", [3, 8])
 def test_after_a_step(step: int, undisturbed: Path, tmp_path: Path) -> None:
     assert in_child(train_and_die_at_step, digits(), tmp_path, step) == -signal.SIGKILL
     check_like(tmp_path, undisturbed)
@@ -50,28 +50,24 @@ def test_after_a_step(step: int, undisturbed: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("place", "call"),
     [
-        ("dpn_plugin.training.checkpoint.save_file", 1),
+        ("dpn_plugin.files.sync", 1),
         ("dpn_plugin.training.checkpoint.save_file", 4),
         ("dpn_plugin.training.checkpoint.sync", 2),
-        ("dpn_plugin.training.checkpoint._read_state", 1),
-        ("dpn_plugin.files.sync", 1),
-        ("dpn_plugin.files.sync", 3),
         ("dpn_plugin.training.train.write_history", 1),
-        ("dpn_plugin.training.train.write_held_out", 1),
         ("dpn_plugin.training.train.write_record", 2),
-        ("dpn_plugin.training.train.write_record", 3),
+        ("dpn_plugin.training.train.write_held_out", 1),
     ],
 )
 def test_in_the_middle_of_writing(
     place: str, call: int, undisturbed: Path, tmp_path: Path
 ) -> None:
     code = in_child(train_and_die_in, digits(), tmp_path, place, call)
-    assert code == (0 if place.endswith("_read_state") else -signal.SIGKILL)
+    assert code == -signal.SIGKILL
     check_like(tmp_path, undisturbed)
 
 
 def test_again_and_again_at_any_time(undisturbed: Path, tmp_path: Path) -> None:
-    kills, patience = 0, 0.2
+    kills, patience = 0, 0.5
     while True:
         child = FORKS.Process(target=train_quietly, args=(digits(), tmp_path))
         child.start()
@@ -81,7 +77,7 @@ def test_again_and_again_at_any_time(undisturbed: Path, tmp_path: Path) -> None:
         child.kill()
         child.join()
         kills += 1
-        patience *= 1.25
+        patience *= 1.4
         assert kills < 30
     assert child.exitcode == 0
     assert kills
@@ -91,12 +87,10 @@ def test_again_and_again_at_any_time(undisturbed: Path, tmp_path: Path) -> None:
 def test_a_second_network_is_not_trained_twice(tmp_path: Path) -> None:
     config = points("deep-ensemble", options={"members": 2})
     train(config, tmp_path / "undisturbed", device="cpu")
-    assert in_child(train_and_die_in, config, tmp_path / "out", *SECOND) == -signal.SIGKILL
+    place = "dpn_plugin.training.train.write_weights"
+    assert in_child(train_and_die_in, config, tmp_path / "out", place, 2) == -signal.SIGKILL
     first = (tmp_path / "out" / "member-0.safetensors").stat().st_mtime_ns
     time.sleep(0.01)
     train(config, tmp_path / "out", device="cpu")
     assert (tmp_path / "out" / "member-0.safetensors").stat().st_mtime_ns == first
     assert weights(tmp_path / "out") == weights(tmp_path / "undisturbed")
-
-
-SECOND = ("dpn_plugin.training.train.write_weights", 2)

@@ -15,7 +15,16 @@ from dpn_plugin.training import Recipe, TrainConfig, train
 
 #: one interpreter that has imported all and is forked: a child starts in milliseconds
 FORKS = multiprocessing.get_context("forkserver")
-FORKS.set_forkserver_preload(["dpn_plugin.training", "pytorch_ood.loss", "dpn_plugin.cli.train"])
+FORKS.set_forkserver_preload(
+    [
+        "dpn_plugin.training",
+        "dpn_plugin.cli.train",
+        "matplotlib.backends.backend_agg",
+        "matplotlib.figure",
+        "pytorch_ood.loss",
+        "sklearn.datasets",
+    ]
+)
 
 
 def points(method: str = "dpn-minus", *, seed: int = 0, **changes: Any) -> TrainConfig:

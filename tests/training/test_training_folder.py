@@ -1,0 +1,140 @@
+"""A run's folder is claimed when all is known to fit, and by one configuration."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tiny_runs import At, digits, points, weights
+
+from dpn_plugin.errors import UserError
+from dpn_plugin.training import open_run, train
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        (points(backbone="resnet19"), "Unknown backbone 'resnet19'. Did you mean .*'resnet18'"),
+        (points("dpn-minsu"), "Unknown method 'dpn-minsu'. Did you mean 'dpn-minus'"),
+        (points("oe", outliers=None), "'oe' needs outliers .* need none: 'baseline'"),
+        (points(in_domain="sklearn:digit"), "'digit'. Did you mean 'digits'"),
+        (points(in_domain="npz:no.npz"), "npz:no.npz was not found"),
+        (points(in_domain="synthetic:gaussians-ood"), "no label or a negative one"),
+        (points(backbone="test_resnet"), "takes inputs of .* the data has shape"),
+        (points(optimizer="adm"), "Unknown optimizer 'adm'. Did you mean .*'adam'"),
+        (digits(backbone="mlp_synthetic"), "mlp_synthetic"),
+        (digits(backbone="vgg16_cifar", stem="small"), "not offered for 'vgg16_cifar'"),
+        (digits(outliers="synthetic:gaussians"), "points"),
+    ],
+    ids=lambda each: None if isinstance(each, str) else each.backbone + " " + each.method,
+)
+def test_what_does_not_fit_is_said_and_leaves_nothing(config, message, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=message):
+        train(config, tmp_path / "out", device="cpu")
+    assert not (tmp_path / "out").exists()
+
+
+def test_labels_below_zero_are_refused(tmp_path: Path) -> None:
+    images = np.zeros((20, 8, 8), np.uint8)
+    np.savez(tmp_path / "a.npz", images=images, labels=np.repeat([-1, 0, 1, 2], 5))
+    with pytest.raises(UserError, match="5 of its 20 samples have no label or a negative one"):
+        train(digits(in_domain="npz:a.npz"), tmp_path / "out", base=tmp_path, device="cpu")
+    assert not (tmp_path / "out").exists()
+
+
+def test_images_that_are_not_square_are_refused(tmp_path: Path) -> None:
+    np.savez(tmp_path / "a.npz", images=np.zeros((20, 8, 9), np.uint8), labels=np.arange(20) % 2)
+    with pytest.raises(UserError, match="must be square, not 8 x 9; set image_size"):
+        train(digits("baseline", in_domain="npz:a.npz"), tmp_path / "out", base=tmp_path)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_finished_run_is_not_trained_again(tmp_path: Path) -> None:
+    train(points(), tmp_path, device="cpu")
+
+    def fail() -> None:
+        raise AssertionError("a step was made")
+
+    again = train(points(), tmp_path, device="cpu", monitor=At(1, fail))
+    assert again.record == open_run(tmp_path).record
+
+
+def test_another_configuration_is_refused_with_what_differs(tmp_path: Path) -> None:
+    train(points(epochs=1), tmp_path, device="cpu")
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    with pytest.raises(UserError, match=r"another run \(recipe.epochs: 1 -> 2; seed: 0 -> 3\)"):
+        train(points(epochs=2, seed=3), tmp_path, device="cpu")
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_force_replaces_the_run_and_no_other_files(tmp_path: Path) -> None:
+    train(points("deep-ensemble", epochs=1, options={"members": 2}), tmp_path, device="cpu")
+    mine = tmp_path / "mine.safetensors"
+    mine.write_text("not a run's")
+    run = train(points(epochs=1), tmp_path, device="cpu", force=True)
+    assert run.config.method == "dpn-minus"
+    assert {*weights(tmp_path)} == {"classifier.safetensors", "held_out.safetensors", mine.name}
+    assert mine.read_text() == "not a run's"
+
+
+def test_force_with_an_input_that_is_wrong_loses_nothing(tmp_path: Path) -> None:
+    train(points(epochs=1), tmp_path, device="cpu")
+    before = weights(tmp_path)
+    with pytest.raises(UserError):
+        train(points("oe", outliers=None), tmp_path, device="cpu", force=True)
+    assert weights(tmp_path) == before
+    open_run(tmp_path)
+
+
+def test_data_that_changed_under_its_name_is_noticed(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+
+    def write() -> None:
+        images = rng.integers(0, 255, (40, 8, 8), dtype=np.uint8)
+        np.savez(tmp_path / "a.npz", images=images, labels=np.repeat([0, 1], 20))
+
+    def stop() -> None:
+        raise InterruptedError
+
+    write()
+    config = digits("baseline", in_domain="npz:a.npz")
+    with pytest.raises(InterruptedError):
+        train(config, tmp_path / "out", base=tmp_path, device="cpu", monitor=At(1, stop))
+    write()
+    with pytest.raises(UserError, match="not what the run .* began with"):
+        train(config, tmp_path / "out", base=tmp_path, device="cpu")
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "{}"])
+def test_a_record_that_is_none_is_named(text: str, tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_text(text)
+    with pytest.raises(UserError, match="not the record of a run"):
+        train(points(epochs=1), tmp_path, device="cpu")
+    train(points(epochs=1), tmp_path, device="cpu", force=True)
+    open_run(tmp_path)
+
+
+def test_exchanged_weights_are_not_used(tmp_path: Path) -> None:
+    from dpn_plugin.training import Predictor
+
+    run = train(points(epochs=1), tmp_path, device="cpu")
+    file = tmp_path / "classifier.safetensors"
+    file.write_bytes(file.read_bytes()[:-4] + b"\0\0\0\1")
+    with pytest.raises(UserError, match="damaged or was exchanged"):
+        Predictor(run)
+
+
+def test_the_record_tells_how_it_came_about(tmp_path: Path) -> None:
+    train(points(epochs=1), tmp_path, device="cpu")
+    record = json.loads((tmp_path / "run.json").read_text())
+    assert record["versions"]["torch"]
+    assert record["samples"] == {
+        "train": 134, "held_out": 16, "outliers": 72, "held_out_outliers": 8
+    }  # fmt: skip
+    assert all(len(value) == 64 for value in record["data"].values())
+
+
+def test_an_unknown_device_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="device 'quantum' cannot be used"):
+        train(points(), tmp_path / "out", device="quantum")
+    assert not (tmp_path / "out").exists()

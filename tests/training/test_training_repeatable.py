@@ -1,0 +1,111 @@
+"""The same words give the same weights, with every option of the loop."""
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from tiny_runs import At, digits, in_child, points, train_quietly, weights
+
+from dpn_plugin.backbones import create_backbone
+from dpn_plugin.training import Predictor, Stopped, train
+
+OPTIONS = {
+    "plain": {},
+    "ema": {"ema_decay": 0.9},
+    "clip": {"clip_grad": 0.1},
+    "amp": {"amp": True},
+    "dropout": {"drop_rate": 0.3},
+    "sgd": {"optimizer": "sgd", "lr": 0.01, "weight_decay": 1e-3},
+    "fine-tune": {"fine_tune": {"epochs": 2, "lr": 1e-5}},
+}
+
+
+def stop_here() -> None:
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_stopped_in_an_epoch_and_continued_ends_the_same(name: str, tmp_path: Path) -> None:
+    config = points(**OPTIONS[name])
+    train(config, tmp_path / "whole", device="cpu")
+    with pytest.raises(Stopped, match=r"after step 6 of (16|24)\. The same command goes on"):
+        train(config, tmp_path / "halves", device="cpu", monitor=At(6, stop_here))
+    train(config, tmp_path / "halves", device="cpu")
+    assert weights(tmp_path / "halves") == weights(tmp_path / "whole")
+
+
+@pytest.mark.parametrize("name", [name for name in OPTIONS if name not in ("plain", "dropout")])
+def test_every_option_makes_a_difference(name: str, tmp_path: Path) -> None:
+    train(points(), tmp_path / "plain", device="cpu")
+    train(points(**OPTIONS[name]), tmp_path / "other", device="cpu")
+    assert weights(tmp_path / "plain") != weights(tmp_path / "other")
+
+
+def test_images_in_other_processes_and_by_seed(tmp_path: Path) -> None:
+    train(digits(seed=1), tmp_path / "a", device="cpu")
+    assert in_child(train_quietly, digits(seed=1), tmp_path / "b") == 0
+    train(digits(seed=2), tmp_path / "c", device="cpu")
+    assert weights(tmp_path / "a") == weights(tmp_path / "b")
+    assert weights(tmp_path / "a") != weights(tmp_path / "c")
+
+
+def test_the_callers_random_numbers_do_not_matter(tmp_path: Path) -> None:
+    torch.manual_seed(1)
+    train(points(), tmp_path / "a", device="cpu")
+    torch.manual_seed(2)
+    train(points(), tmp_path / "b", device="cpu")
+    assert weights(tmp_path / "a") == weights(tmp_path / "b")
+
+
+def test_channels_last_changes_the_layout_not_the_result(tmp_path: Path) -> None:
+    recipe = digits().recipe
+    changed = recipe.model_copy(update={"channels_last": True})
+    plain = train(digits(), tmp_path / "a", device="cpu")
+    other = train(digits(recipe=changed), tmp_path / "b", device="cpu")
+    x = torch.randn(4, *Predictor(plain).classifier.input_size)
+    with torch.inference_mode():
+        torch.testing.assert_close(Predictor(plain)(x), Predictor(other)(x), rtol=0.05, atol=0.05)
+
+
+@pytest.mark.slow
+def test_a_compiled_network_learns_the_same_under_the_same_names(tmp_path: Path) -> None:
+    train(points(epochs=1), tmp_path / "eager", device="cpu")
+    train(points(epochs=1, compile=True), tmp_path / "compiled", device="cpu")
+    eager, compiled = (
+        load_file(tmp_path / name / "classifier.safetensors") for name in ("eager", "compiled")
+    )
+    assert eager.keys() == compiled.keys()
+    for name, tensor in eager.items():
+        torch.testing.assert_close(compiled[name], tensor, rtol=1e-3, atol=1e-4)
+
+
+def test_the_moving_average_is_what_is_saved(tmp_path: Path) -> None:
+    train(points(epochs=1), tmp_path / "plain", device="cpu")
+    train(points(epochs=1, ema_decay=0.999999), tmp_path / "ema", device="cpu")
+    torch.manual_seed(0)
+    begun = create_backbone("mlp_synthetic", 3, in_chans=2).model.state_dict()
+    trained, kept = (load_file(tmp_path / name / "classifier.safetensors") for name in ("plain", "ema"))
+    # timm's average follows for two steps (of Adam: the rate each) and then hardly moves
+    rate = points().recipe.lr
+    assert max((kept[name] - begun[name]).abs().max() for name in begun) < 2.1 * rate
+    assert max((trained[name] - begun[name]).abs().max() for name in begun) > 3 * rate
+
+
+def test_fine_tuning_runs_at_its_own_constant_rate(tmp_path: Path) -> None:
+    run = train(points(**OPTIONS["fine-tune"]), tmp_path, device="cpu")
+    rates = [row["lr"] for row in run.record["networks"]["classifier"]["history"]]
+    assert rates[4:] == [1e-5, 1e-5]
+    assert rates[0] == 5e-3
+    assert rates[:4] == sorted(rates[:4], reverse=True)
+
+
+def test_the_weights_are_those_of_the_lowest_held_out_loss(tmp_path: Path) -> None:
+    run = train(points("baseline", epochs=6, lr=0.3), tmp_path, device="cpu")
+    losses = [row["held_out_loss"] for row in run.record["networks"]["classifier"]["history"]]
+    held_out = load_file(tmp_path / "held_out.safetensors")
+    found = torch.nn.functional.cross_entropy(held_out["logits"], held_out["labels"])
+    assert float(found) == pytest.approx(min(losses), rel=1e-5)
+    assert min(losses) < losses[-1]
