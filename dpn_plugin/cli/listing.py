@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from dpn_plugin.cli.output import JsonOption, print_json, print_note, print_table
-from dpn_plugin.errors import choices
+from dpn_plugin.errors import UserError, choices
 from dpn_plugin.plugins import registry
 from dpn_plugin.plugins.hookspecs import KINDS
 from dpn_plugin.plugins.manager import plugins
@@ -21,6 +21,10 @@ def listing(
         str | None,
         typer.Argument(help="Names or aliases with wildcards: 'dpn-*'."),
     ] = None,
+    backbone: Annotated[
+        str | None,
+        typer.Option(help="For detectors: say which go with this backbone, and why others do not."),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """
@@ -28,6 +32,9 @@ def listing(
 
     Backbones are those that plugins add; with a PATTERN ('*' for all of them) timm's own follow.
     """
+    if backbone is not None:
+        _list_column(kind, pattern, backbone, as_json)
+        return
     found = _records(kind, pattern)
     if as_json:
         print_json(found + _timm_records(kind, pattern))
@@ -41,6 +48,26 @@ def listing(
         print_note(f"No {KINDS[kind]} matches {pattern!r}." if pattern else f"There are no {kind}.")
     if kind == "backbones" and pattern is None:
         print_note("timm's own backbones: dpn list backbones '*'")
+
+
+def _list_column(kind: str, pattern: str | None, backbone: str, as_json: bool) -> None:
+    if kind != "detectors":
+        raise UserError(f"--backbone says which detectors go with it; it does not filter {kind}.")
+    rows = _column(registry.list_detectors(pattern), backbone)
+    if as_json:
+        print_json([{"name": name, "not_applicable": reason} for name, reason in rows])
+        return
+    marked = [(name, f"not applicable: {why}" if why else "applicable") for name, why in rows]
+    print_table(f"detectors on {backbone}", ("name", "applicable"), marked)
+
+
+def _column(names: list[str], backbone: str) -> list[tuple[str, str | None]]:
+    from dpn_plugin.backbones import create_backbone
+    from dpn_plugin.detectors.column import obstacle
+
+    # untrained, and of any number of classes: neither decides what goes together
+    model = create_backbone(backbone, num_classes=10)
+    return [(name, obstacle(name, model)) for name in names]
 
 
 def _print_records(title: str, records: list[dict[str, Any]]) -> None:

@@ -15,6 +15,7 @@ from dpn_plugin.detectors.measures import (
 )
 from dpn_plugin.detectors.reading import reads
 from dpn_plugin.detectors.scoring import scores
+from dpn_plugin.detectors.tuning import tune
 from dpn_plugin.detectors.wiring import wired
 
 __all__ = [
@@ -28,5 +29,6 @@ __all__ = [
     "fit",
     "reads",
     "scores",
+    "tune",
     "wired",
 ]

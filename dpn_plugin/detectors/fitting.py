@@ -4,17 +4,19 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import numpy as np
 import torch
-from pytorch_ood.api import Detector
+from pytorch_ood.api import Detector, FeatureMapsDetector
+from pytorch_ood.detector import MultiMahalanobis
 from torch import Tensor
 
 from dpn_plugin.detectors.applicability import NotApplicable
 from dpn_plugin.detectors.gaussian_kl import GaussianKL
 from dpn_plugin.detectors.parts import as_maps
+from dpn_plugin.detectors.quirks import double_precision, fit_layers
 from dpn_plugin.detectors.reading import models_of, reads
 from dpn_plugin.detectors.stillness import undisturbed
 from dpn_plugin.errors import UserError
 
-__all__ = ["Batches", "InDomain", "fit", "stored"]
+__all__ = ["Batches", "Loader", "fit", "stored"]
 
 #: gives pairs of inputs and labels, anew at every call
 Batches = Callable[[], Iterable[tuple[Tensor, Tensor]]]
@@ -23,24 +25,26 @@ Batches = Callable[[], Iterable[tuple[Tensor, Tensor]]]
 HOST_ERRORS = (ValueError, AssertionError, torch.linalg.LinAlgError)
 
 
-class InDomain:
+class Loader:
     """
-    Batches without OOD samples, as hosts take them: to be run through more than once.
+    Batches as hosts take them: to be run through more than once.
 
     :param batches: gives the batches
+    :param ood: whether OOD samples stay among them
     """
 
-    def __init__(self, batches: Batches) -> None:
+    def __init__(self, batches: Batches, ood: bool = False) -> None:
         self.batches = batches
+        self.ood = ood
 
     def __iter__(self) -> Iterator[tuple[Tensor, Tensor]]:
         for x, y in self.batches():
-            known = y >= 0
-            if known.any():
-                yield x[known], y[known]
+            wanted = (y >= 0) | self.ood
+            if wanted.any():
+                yield x[wanted], y[wanted]
 
     def __len__(self) -> int:
-        return sum(1 for _ in self.batches())
+        return sum(1 for _ in self)
 
 
 def fit(detector: Detector, train: Mapping[str, np.ndarray], batches: Batches) -> Detector:
@@ -84,19 +88,27 @@ def stored(detector: Detector, outputs: Mapping[str, np.ndarray], kind: str) -> 
 
 def _fit(detector: Detector, train: Mapping[str, np.ndarray], batches: Batches) -> None:
     kind = _fits_on(detector)
-    if kind == "inputs":
-        detector.fit(InDomain(batches))
-        return
-    array, labels = stored(detector, train, kind), np.asarray(train["labels"])
-    if not isinstance(detector, GaussianKL):
-        array, labels = array[labels >= 0], labels[labels >= 0]
-    z, y = torch.from_numpy(np.array(array)).float(), torch.from_numpy(np.array(labels)).long()
-    if kind == "logits":
-        detector.fit_logits(z, y)
-    elif hasattr(detector, "fit_feature_maps"):
-        detector.fit_feature_maps(as_maps(z), y)
+    if isinstance(detector, MultiMahalanobis):
+        fit_layers(detector, Loader(batches))
+    elif kind == "inputs":
+        detector.fit(Loader(batches))
     else:
-        detector.fit_features(z, y)
+        array, labels = _fit_data(detector, stored(detector, train, kind), train["labels"])
+        with double_precision(detector) as dtype:
+            _fit_method(detector, kind)(array.to(dtype), labels)
+
+
+def _fit_data(detector: Detector, array: np.ndarray, labels: np.ndarray) -> tuple[Tensor, Tensor]:
+    wanted = np.ones(len(labels), bool) if isinstance(detector, GaussianKL) else labels >= 0
+    return torch.from_numpy(array[wanted]), torch.from_numpy(labels[wanted]).long()
+
+
+def _fit_method(detector: Detector, kind: str) -> Callable[[Tensor, Tensor], Detector]:
+    if kind == "logits":
+        return detector.fit_logits
+    if isinstance(detector, FeatureMapsDetector):
+        return lambda features, y: detector.fit_feature_maps(as_maps(features), y)
+    return detector.fit_features
 
 
 def _fits_on(detector: Detector) -> str:

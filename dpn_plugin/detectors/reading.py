@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+import torch
 from pytorch_ood.api import (
     Detector,
     FeatureMapsDetector,
@@ -14,7 +15,7 @@ from torch import nn
 
 from dpn_plugin.detectors.parts import Pooled
 
-__all__ = ["models_of", "reads"]
+__all__ = ["device_of", "models_of", "reads"]
 
 #: what is read: the base class that says so, and the method that must then be there
 _BASES = {
@@ -42,6 +43,12 @@ def reads(detector: Detector) -> str:
 def models_of(detector: Detector) -> list[nn.Module]:
     """:return: the modules that the detector holds, also as methods, in lists and in detectors"""
     return list(dict.fromkeys(_modules(vars(detector))))
+
+
+def device_of(detector: Detector) -> torch.device:
+    """:return: where the detector's model is"""
+    parameters = (each for model in models_of(detector) for each in model.parameters())
+    return getattr(next(parameters, None), "device", torch.device("cpu"))
 
 
 def _modules(value: Any) -> Iterator[nn.Module]:

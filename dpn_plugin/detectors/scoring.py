@@ -4,12 +4,13 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 import torch
-from pytorch_ood.api import Detector, GradientDetector
+from pytorch_ood.api import Detector, FeatureMapsDetector, GradientDetector
 from torch import Tensor
 
 from dpn_plugin.detectors.fitting import Batches, stored
 from dpn_plugin.detectors.parts import as_maps
-from dpn_plugin.detectors.reading import models_of, reads
+from dpn_plugin.detectors.quirks import score_of_logits
+from dpn_plugin.detectors.reading import device_of, models_of, reads
 from dpn_plugin.detectors.stillness import undisturbed
 from dpn_plugin.errors import UserError
 from dpn_plugin.outputs.chunks import CHUNK_BYTES, score_chunks
@@ -34,7 +35,7 @@ def scores(detector: Detector, outputs: Mapping[str, np.ndarray], batches: Batch
         if kind == "inputs":
             found = _of_inputs(detector, batches)
         elif kind == "logits":
-            found = score_chunks(detector.predict_logits, stored(detector, outputs, kind))
+            found = score_chunks(score_of_logits(detector), stored(detector, outputs, kind))
         else:
             features = stored(detector, outputs, kind)
             found = score_chunks(_of_features(detector), features, FEATURE_BYTES)
@@ -42,20 +43,15 @@ def scores(detector: Detector, outputs: Mapping[str, np.ndarray], batches: Batch
 
 
 def _of_features(detector: Detector) -> Callable[[Tensor], Tensor]:
-    if hasattr(detector, "predict_feature_maps"):
+    if isinstance(detector, FeatureMapsDetector):
         return lambda features: detector.predict_feature_maps(as_maps(features))
     return detector.predict_features
 
 
 def _of_inputs(detector: Detector, batches: Batches) -> Tensor:
-    parameters = (each for model in models_of(detector) for each in model.parameters())
-    device = getattr(next(parameters, None), "device", None)
-    found = []
+    device = device_of(detector)  # not all hosts move inputs themselves
     with torch.set_grad_enabled(isinstance(detector, GradientDetector)):
-        for x, _ in batches():
-            # not all hosts move it themselves
-            found.append(detector.predict(x.to(device)).detach().cpu())
-    return torch.cat(found)
+        return torch.cat([detector.predict(x.to(device)).detach().cpu() for x, _ in batches()])
 
 
 def _checked(detector: Detector, found: Tensor) -> Tensor:

@@ -1,0 +1,101 @@
+"""Search a detector's hyperparameters on held-out data."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+from pytorch_ood.api import Detector
+from pytorch_ood.utils import GridSearch
+from torch import Tensor
+from torch.utils.data import DataLoader, TensorDataset
+
+from dpn_plugin.detectors.fitting import Batches, Loader, fit, stored
+from dpn_plugin.detectors.parts import as_maps
+from dpn_plugin.detectors.reading import device_of, models_of, reads
+from dpn_plugin.detectors.stillness import undisturbed
+from dpn_plugin.errors import UserError
+
+__all__ = ["tune"]
+
+ROWS = 4096
+
+#: which attribute of a host gives what it reads; the search is given stored arrays in its place
+_SOURCES: dict[str, Callable[[Tensor], Tensor]] = {
+    "model": lambda logits: logits,
+    "encoder": lambda features: features,
+    "backbone": as_maps,
+}
+
+
+def tune(
+    detector: Detector,
+    train: Mapping[str, np.ndarray],
+    batches: Batches,
+    held_out: Mapping[str, np.ndarray],
+    held_out_batches: Batches,
+) -> dict[str, Any]:
+    """
+    Try every combination of the detector's ``hyperparameter_space`` with pytorch-ood's GridSearch.
+    The detector is left fitted with the best.
+
+    :param detector: any; one without hyperparameters is only fitted
+    :param train: as :func:`~dpn_plugin.detectors.fit` takes it
+    :param batches: the same samples
+    :param held_out: ``logits``, ``features`` and ``labels`` of held-out in-domain samples and of
+        held-out outliers, whose labels are below 0; never test data
+    :param held_out_batches: the same samples
+    :return: the hyperparameters with the largest AUROC; empty if there are none
+    :raises UserError: if ``held_out`` has samples of one kind only
+    """
+    space = _space(detector, int((train["labels"] >= 0).sum()))
+    labels = held_out["labels"]
+    if space and not (labels >= 0).any() & (labels < 0).any():
+        raise UserError("Tuning needs held-out in-domain samples and held-out outliers.")
+    best: dict[str, Any] = {}
+    if space:
+        search = GridSearch(
+            detector,
+            fit_loader=Loader(_read(detector, train, batches)),
+            val_loader=Loader(_read(detector, held_out, held_out_batches), ood=True),
+            hyperparameter_space=space,
+            device=device_of(detector),
+        )
+        with undisturbed(models_of(detector)), _stored_sources(detector):
+            best = search.run()
+    fit(detector, train, batches)
+    return best
+
+
+def _space(detector: Detector, samples: int) -> dict[str, list[Any]]:
+    """The host's space without numbers of neighbours that the training data does not have."""
+    space = dict(detector.hyperparameter_space)
+    if "k" in space:
+        space["k"] = [k for k in space["k"] if k <= samples] or [detector.k]
+    return space
+
+
+def _read(detector: Detector, outputs: Mapping[str, np.ndarray], batches: Batches) -> Batches:
+    """What the detector reads, in batches: stored arrays, or inputs."""
+    kind = reads(detector)
+    if kind == "inputs":
+        return batches
+    array = torch.from_numpy(np.array(stored(detector, outputs, kind)))
+    labels = torch.from_numpy(np.array(outputs["labels"])).long()
+    return lambda: DataLoader(TensorDataset(array, labels), batch_size=ROWS)
+
+
+@contextmanager
+def _stored_sources(detector: Detector) -> Iterator[None]:
+    """Within the block, a detector of stored arrays takes them where it would take inputs."""
+    replaced = {name: getattr(detector, name) for name in _SOURCES if hasattr(detector, name)}
+    if reads(detector) == "inputs":
+        replaced = {}
+    try:
+        for name in replaced:
+            setattr(detector, name, _SOURCES[name])
+        yield
+    finally:
+        for name, source in replaced.items():
+            setattr(detector, name, source)
