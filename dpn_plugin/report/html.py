@@ -16,6 +16,7 @@ from dpn_plugin.report.leaderboard import METRICS, Standing, standings
 from dpn_plugin.report.load import Results
 from dpn_plugin.report.names import metric
 from dpn_plugin.report.pictures import Gallery
+from dpn_plugin.report.record import Record
 from dpn_plugin.report.tables import Table
 
 __all__ = ["page"]
@@ -49,6 +50,7 @@ def page(results: Results, tables: list[Table], galleries: list[Gallery]) -> str
             tables=tables,
             galleries=galleries,
             comparison=comparison(results),
+            not_run=_not_run(results.records),
         )
     )
 
@@ -100,6 +102,19 @@ def _filters(rows: list[Standing]) -> list[dict[str, Any]]:
                 }
             )
     return found
+
+
+def _not_run(records: tuple[Record, ...]) -> list[dict[str, Any]]:
+    """:return: what was not run, seeds that share a reason in one row"""
+    seeds: dict[tuple[Any, ...], list[str]] = {}
+    for each in (entry for record in records for entry in record.not_run):
+        key = each.backbone, each.method, each.detector, each.dataset, each.reason
+        seeds.setdefault(key, []).extend([] if each.seed is None else [str(each.seed)])
+    names = ("backbone", "method", "detector", "dataset", "reason")
+    return [
+        {**dict(zip(names, key, strict=True)), "seeds": ", ".join(dict.fromkeys(own))}
+        for key, own in seeds.items()
+    ]
 
 
 def _embedded(picture: Picture) -> str:

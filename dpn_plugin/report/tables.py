@@ -81,22 +81,29 @@ def result_tables(results: Results) -> list[Table]:
 
 
 def _tables(results: Results, subject: Subject) -> Iterator[Table]:
-    rows, order = results.of(subject), _set_order(results, subject.suite)
+    titles = _block_titles(results.sets(subject.suite))
+    rows = results.of(subject)
     # the error on in-domain data alone is a block of its own, not other columns
     rows = rows.assign(metric=rows["metric"].str.removeprefix("in_domain_"))
+    rows = rows[rows["dataset"].isin(titles)]
     for task in _BY_DETECTOR:
         for name, chosen in rows[rows["task"].eq(task)].groupby("metric", sort=False):
-            yield _table(subject, task, (str(name),), chosen, order, "detector")
+            yield _table(subject, task, (str(name),), chosen, titles, "detector")
     for task in _BY_METRIC:
         chosen = rows[rows["task"].eq(task)]
         if len(chosen):
             metrics = tuple(dict.fromkeys(chosen["metric"]))
-            yield _table(subject, task, metrics, chosen, order, "metric")
+            yield _table(subject, task, metrics, chosen, titles, "metric")
 
 
-def _set_order(results: Results, suite: str) -> list[str]:
-    sets = results.sets(suite)
-    return ["", *(name for group in ("near", "far") for name in (group, *sets[group]))]
+def _block_titles(sets: dict[str, list[str]]) -> dict[str, str]:
+    """:return: the data sets in the order of their blocks; a group of one set has no mean"""
+    titles = {"": dataset_title("")}
+    for group, names in sets.items():
+        if len(names) > 1:
+            titles[group] = dataset_title(group)
+        titles |= {name: f"{name} ({group})" for name in names}
+    return titles
 
 
 def _table(
@@ -104,17 +111,16 @@ def _table(
     task: str,
     metrics: tuple[str, ...],
     rows: pd.DataFrame,
-    order: list[str],
+    titles: dict[str, str],
     across: str,
 ) -> Table:
     columns = list(dict.fromkeys(rows[across]))
-    known = [name for name in order if name in set(rows["dataset"])]
-    others = [name for name in dict.fromkeys(rows["dataset"]) if name not in known]
+    present = set(rows["dataset"])
     blocks = [
-        _block(rows[rows["dataset"].eq(name)], name, columns, across) for name in known + others
+        _block(rows[rows["dataset"].eq(name)], title if present != {""} else "", columns, across)
+        for name, title in titles.items()
+        if name in present
     ]
-    if len(blocks) == 1 and not (known + others)[0]:
-        blocks = [replace(blocks[0], title="")]
     shown = metric(metrics[0]).title if across == "detector" else ""
     heads = columns if across == "detector" else [metric(name).title for name in columns]
     return Table(
@@ -128,7 +134,7 @@ def _table(
     )
 
 
-def _block(rows: pd.DataFrame, dataset: str, columns: list[str], across: str) -> Block:
+def _block(rows: pd.DataFrame, title: str, columns: list[str], across: str) -> Block:
     cells: dict[str, dict[str, Cell]] = {}
     for row in rows.to_dict("records"):
         cell = Cell(row["mean"], row["std"], int(row["n"]), metric(row["metric"]))
@@ -138,7 +144,7 @@ def _block(rows: pd.DataFrame, dataset: str, columns: list[str], across: str) ->
     for field in fields:
         _mark_best(cells, field)
     shown = {name: tuple(own.get(column) for column in columns) for name, own in cells.items()}
-    return Block(dataset_title(dataset), shown)
+    return Block(title, shown)
 
 
 def _mark_best(cells: dict[str, dict[str, Cell]], columns: list[str]) -> None:

@@ -25,10 +25,13 @@ def gap_picture(key: str, evaluations: list[Evaluation]) -> Picture | None:
     if not shown:
         return None
     with styled():
-        figure, axes = panels(len(shown))
+        figure, axes = panels(len(shown), height=2.7, share=False)
         for evaluation, own in zip(shown, axes, strict=True):
             _panel(own, evaluation)
-        figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper right", ncols=3)
+        handles = axes[0].get_legend_handles_labels()
+        legend = figure.legend(*handles, loc="outside upper right", ncols=3)
+        for handle in filter(None, legend.legend_handles):
+            handle.set_alpha(1)
         figure.supxlabel("Max.P", fontsize=9)
         figure.supylabel("log(-D.Ent)", fontsize=9)
     seeds = ", ".join(sorted({str(each.seed) for each in shown}))
@@ -47,7 +50,7 @@ def _panel(axes: Axes, evaluation: Evaluation) -> None:
     for name, group in groups.items():
         _ellipses(axes, group, KINDS[name].colour)
     axes.set_title(plain(evaluation.method))
-    axes.set_xlim(right=1.03)
+    axes.set_xlim(0, 1.03)
 
 
 def _points(logits: Tensor) -> Tensor:
@@ -59,7 +62,7 @@ def _scatter(axes: Axes, points: Tensor, kind: Kind) -> None:
     order = torch.randperm(len(points), generator=torch.Generator().manual_seed(0))
     x, y = points[order[:_MOST_POINTS]].T.numpy()
     axes.scatter(
-        x, y, s=9, c=kind.colour, marker=kind.marker, alpha=0.35, linewidths=0.7, label=kind.title,
+        x, y, s=9, c=kind.colour, marker=kind.marker, alpha=0.5, linewidths=0.7, label=kind.title,
         rasterized=True,
     )  # fmt: skip
 

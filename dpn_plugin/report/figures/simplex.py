@@ -35,6 +35,7 @@ def simplex_picture(concentrations: Sequence[float], key: str = "simplex") -> Pi
     with styled():
         figure, (axes,) = panels(1, 1, 3.6)
         shown = draw_density(axes, concentrations)
+        _name_corners(axes)
         axes.set_title(f"Dirichlet({', '.join(f'{each:g}' for each in concentrations)})")
         figure.colorbar(shown, ax=axes, label="log density", shrink=0.8)
     caption = "Corners are certain predictions of one class, the centre is the uniform one."
@@ -43,7 +44,8 @@ def simplex_picture(concentrations: Sequence[float], key: str = "simplex") -> Pi
 
 def draw_density(axes: Axes, concentrations: Sequence[float]) -> TriMesh:
     """
-    Draw the log density as filled contours; the density itself would show its modes alone.
+    Draw the log density, down to six below its highest value, and the mean as a ring: a density of
+    high precision is no larger than a point.
 
     :return: what a colour bar needs
     """
@@ -51,16 +53,24 @@ def draw_density(axes: Axes, concentrations: Sequence[float]) -> TriMesh:
     alpha = torch.tensor(concentrations, dtype=torch.float64)
     density = Dirichlet(alpha).log_prob(torch.from_numpy(p)).numpy()
     triangles = Triangulation(*(p @ _CORNERS).T)
-    shown = axes.tripcolor(triangles, density, cmap=MAP, shading="gouraud", rasterized=True)
+    shown = axes.tripcolor(
+        triangles, density, cmap=MAP, vmin=density.max() - 6, shading="gouraud", rasterized=True
+    )
+    mean = (alpha / alpha.sum()).numpy() @ _CORNERS
+    axes.plot(*mean, "o", ms=5, mfc="none", mec="white", mew=1.6)
+    axes.plot(*mean, "o", ms=5, mfc="none", mec="black", mew=0.6)
     axes.plot(*_CORNERS[[0, 1, 2, 0]].T, color="#59606b", lw=0.8)
+    axes.set_aspect("equal")
+    axes.set_axis_off()
+    return shown
+
+
+def _name_corners(axes: Axes) -> None:
     for corner, name, shift in zip(_CORNERS, "123", ((-8, -9), (8, -9), (0, 4)), strict=True):
         axes.annotate(
             f"class {name}", corner, xytext=shift, textcoords="offset points", ha="center",
             fontsize=8,
         )  # fmt: skip
-    axes.set_aspect("equal")
-    axes.set_axis_off()
-    return shown
 
 
 def _grid() -> np.ndarray:

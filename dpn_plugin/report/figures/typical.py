@@ -12,7 +12,7 @@ __all__ = ["typical_picture"]
 
 _CAPTION = (
     "The Dirichlet distribution of the sample with the median precision of its kind, one method a "
-    "row, as log density: light is dense. The concentrations stand above."
+    "row, as log density: light is dense, the ring is the mean. Concentrations stand above."
 )
 
 
@@ -31,7 +31,7 @@ def typical_picture(key: str, evaluations: list[Evaluation]) -> Picture | None:
                 if len(logits):
                     alpha = _typical(logits)
                     draw_density(axes, alpha)
-                    title += f"\n({', '.join(f'{each:.2g}' for each in alpha)})"
+                    title += f"\n({', '.join(f'{each:.3g}' for each in alpha)})"
                 axes.set_title(f"{plain(evaluation.method)}: {title}", fontsize=7.5, loc="center")
     return Picture(key, "Typical Dirichlet distributions", _CAPTION, figure)
 
