@@ -3,6 +3,7 @@
 from dpn_plugin.data.augment import Augmentation
 from dpn_plugin.data.batches import Batches
 from dpn_plugin.data.guard import check_no_overlap
+from dpn_plugin.data.library import Library
 from dpn_plugin.data.loading import load
 from dpn_plugin.data.samples import Samples, fingerprint
 from dpn_plugin.data.spec import SourceSpec
@@ -11,6 +12,7 @@ from dpn_plugin.data.splits import hold_out
 __all__ = [
     "Augmentation",
     "Batches",
+    "Library",
     "Samples",
     "SourceSpec",
     "check_no_overlap",

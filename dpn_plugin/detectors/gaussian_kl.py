@@ -147,14 +147,14 @@ class GaussianKL(LogitsDetector):
         """
         The paper's measure of the gap, in both directions.
 
-        :return: ``correct_to_ood`` is KL(correct || OOD), ``ood_to_correct`` the other direction,
+        :return: ``kl_correct_ood`` is KL(correct || OOD), ``kl_ood_correct`` the other direction,
             and the same for ``misclassified``
         :raises ValueError: if the fit data had no OOD samples
         """
         self._require_fit()
         self._require_ood("gap")
         pairs = [(a, b) for s in SOURCES[:2] for a, b in ((s, "ood"), ("ood", s))]
-        return {f"{a}_to_{b}": self._divergence(a, b) for a, b in pairs}
+        return {f"kl_{a}_{b}": self._divergence(a, b) for a, b in pairs}
 
     def _fit_groups(self, groups: list[Tensor], spread: Tensor) -> None:
         correct, misclassified, ood = map(len, groups)

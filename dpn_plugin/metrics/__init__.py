@@ -1,7 +1,6 @@
 """Measurements as pure functions, thin over pytorch_ood.metrics."""
 
 from dpn_plugin.metrics.calibration import calibration_metrics, edl_confidence, softmax_confidence
-from dpn_plugin.metrics.gap import gaussian_gap
 from dpn_plugin.metrics.misclassification import misclassification_metrics
 from dpn_plugin.metrics.ood import ood_metrics
 from dpn_plugin.metrics.summary import RESULT_COLUMNS, over_seeds
@@ -13,7 +12,6 @@ __all__ = [
     "edl_confidence",
     "fit_temperature",
     "fit_translation",
-    "gaussian_gap",
     "misclassification_metrics",
     "ood_metrics",
     "over_seeds",

@@ -68,6 +68,7 @@ def dpn_datasets() -> Iterator[Entry]:
     """The schemes of ``source = "scheme:..."`` in a suite file."""
     yield Entry("torchvision", f"{_SOURCES}.from_torchvision:load", "Data sets of torchvision")
     yield Entry("pytorch_ood", f"{_SOURCES}.from_pytorch_ood:load", "Data sets of pytorch-ood")
+    yield Entry("openood", f"{_SOURCES}.from_openood:load", "The splits of OpenOOD v1.5")
     yield Entry("sklearn", f"{_SOURCES}.from_sklearn:load", "Data sets of scikit-learn")
     yield Entry("npz", f"{_SOURCES}.from_npz:load", "Images and labels in a NumPy archive")
     yield Entry("folder", f"{_SOURCES}.from_folder:load", "A folder of images for every class")

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from dpn_plugin.data import SourceSpec
 from dpn_plugin.training.recipe import Recipe
@@ -20,7 +20,10 @@ class TrainConfig(BaseModel):
     :param method: name of a training method
     :param options: options of the method, e.g. ``{"lambda_out": 0.0}`` or ``{"members": 5}``
     :param in_domain: training data; a part is held out for selection
-    :param outliers: OOD training data, if the method needs any
+    :param hold_back: share of the training data kept back for tests, for sources without a test
+        split; the same samples whatever the seed
+    :param channels: 1 or 3; images keep their own without it
+    :param outliers: OOD training data, if the method needs any: one source or several
     :param seed: of weights, order, augmentation and dropout
     """
 
@@ -29,12 +32,21 @@ class TrainConfig(BaseModel):
     backbone: str
     method: str
     in_domain: SourceSpec
-    outliers: SourceSpec | None = None
+    hold_back: float = Field(0.0, ge=0, lt=1)
+    channels: int | None = None
+    outliers: tuple[SourceSpec, ...] = ()
     recipe: Recipe
     stem: str = "auto"
     pretrained: bool = False
     options: dict[str, bool | int | float | str] = Field(default_factory=dict)
     seed: int = Field(0, ge=0)
+
+    @field_validator("outliers", mode="before")
+    @classmethod
+    def _one_or_several(cls, value: Any) -> Any:
+        if value is None:
+            return ()
+        return value if isinstance(value, list | tuple) else (value,)
 
 
 def differences(ours: dict[str, Any], theirs: dict[str, Any], prefix: str = "") -> list[str]:

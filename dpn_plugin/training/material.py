@@ -1,12 +1,11 @@
 """The data of a training run: what is trained on, and what is held out for selection."""
 
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import torch
 
 from dpn_plugin.backbones import Backbone
-from dpn_plugin.data import Samples, fingerprint, hold_out, load
+from dpn_plugin.data import Library, Samples, fingerprint, hold_out
 from dpn_plugin.data.normalize import channel_statistics
 from dpn_plugin.data.transform import Transform
 from dpn_plugin.errors import UserError, choices
@@ -14,7 +13,7 @@ from dpn_plugin.plugins import registry
 from dpn_plugin.training.config import TrainConfig
 from dpn_plugin.training.methods import Method, Network
 
-__all__ = ["Material", "load_material"]
+__all__ = ["Material", "load_in_domain", "load_material"]
 
 
 @dataclass(frozen=True)
@@ -37,7 +36,9 @@ class Material:
         return len(self.train.classes)
 
     def for_network(self, network: Network) -> "Material":
-        """:return: the samples with the labels that ``network`` learns"""
+        """:return: the samples that ``network`` is trained on, with the labels that it learns"""
+        if network.in_domain_only:
+            return Material(self.train, self.held_out)
         if not network.told_apart:
             return self
         return Material(
@@ -63,46 +64,58 @@ class Material:
         return {name: fingerprint(samples) for name, samples in parts if samples is not None}
 
 
-def load_material(
-    config: TrainConfig, method: Method, root: Path, base: Path | None = None
-) -> Material:
+def load_in_domain(config: TrainConfig, library: Library) -> tuple[Samples, Samples | None]:
     """
-    :param config: what to load
-    :param method: decides whether outliers are needed
-    :param root: the folder of downloaded data sets
-    :param base: where relative paths start
-    :raises UserError: if data is missing or does not fit
+    :return: the in-domain samples for training and selection, and those kept back for tests
+    :raises UserError: if there are fewer than two classes
     """
     size = config.recipe.image_size
     image_size = None if size is None else (size, size)
-    samples = load(config.in_domain, root=root, base=base, image_size=image_size, in_domain=True)
+    samples = library.load(
+        config.in_domain, image_size=image_size, channels=config.channels, in_domain=True
+    )
     if len(samples.classes) < 2:
         raise UserError(f"{samples.name} must have at least 2 classes, not {len(samples.classes)}.")
+    return hold_out(samples, config.hold_back, seed=0) if config.hold_back else (samples, None)
+
+
+def load_material(config: TrainConfig, method: Method, library: Library) -> Material:
+    """
+    :param config: what to load
+    :param method: decides whether outliers are needed
+    :param library: where the data is
+    :raises UserError: if data is missing or does not fit
+    """
+    samples, _ = load_in_domain(config, library)
     train, held_out = hold_out(samples, config.recipe.hold_out, config.seed)
     if not method.needs_outliers:
         return Material(train, held_out)
-    outliers = _outliers(config, method, samples, root, base)
+    outliers = _outliers(config, method, samples, library)
     kept, held_out_outliers = hold_out(outliers, config.recipe.hold_out, config.seed)
     return Material(train, held_out, kept, held_out_outliers)
 
 
 def _outliers(
-    config: TrainConfig, method: Method, samples: Samples, root: Path, base: Path | None
+    config: TrainConfig, method: Method, samples: Samples, library: Library
 ) -> Samples:
-    if config.outliers is None:
+    if not config.outliers:
         raise UserError(
             f"Method {method.name!r} needs outliers to train with, and none were given. "
             f"Methods that need none: {choices(_methods_without_outliers())}."
         )
-    shape = samples.inputs.shape
-    size, channels = ((shape[2], shape[3]), shape[1]) if len(shape) == 4 else (None, None)
-    outliers = load(config.outliers, root=root, base=base, image_size=size, channels=channels)
-    if outliers.inputs.shape[1:] != shape[1:]:
-        raise UserError(
-            f"{outliers.name} has inputs of shape {tuple(outliers.inputs.shape[1:])}, the "
-            f"in-domain data of {tuple(shape[1:])}."
-        )
-    return outliers
+    sets = [library.load_like(samples, spec) for spec in config.outliers]
+    shape = tuple(samples.inputs.shape[1:])
+    for each in sets:
+        if tuple(each.inputs.shape[1:]) != shape:
+            raise UserError(
+                f"{each.name} has inputs of shape {tuple(each.inputs.shape[1:])}, the "
+                f"in-domain data of {shape}."
+            )
+    return Samples(
+        torch.cat([each.inputs for each in sets]),
+        torch.cat([each.labels for each in sets]),
+        " and ".join(each.name for each in sets),
+    )
 
 
 def _methods_without_outliers() -> list[str]:

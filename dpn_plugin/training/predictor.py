@@ -43,12 +43,15 @@ class Predictor(nn.Module):
         :param x: a batch, transformed
         :return: ``logits``, as :meth:`forward` gives them; ``features`` of the classifier unless
             predictions are averaged; then ``mutual_information`` of prediction and member;
-            ``ood_logits``, B x 2, where a second network tells OOD samples apart
+            ``ood_logits``, B x 2, where a second network tells OOD samples apart;
+            ``evidence_logits``, as the network gave them, where they are evidence
         """
         if self.method.averages:
             return _averaged(self._log_probabilities(x))
         outputs = self.classifier.outputs(x)
         found = {"logits": self._log_concentrations(outputs.logits), "features": outputs.features}
+        if self.method.evidence is not None:
+            found["evidence_logits"] = outputs.logits
         if self.method.detects_apart:
             found["ood_logits"] = self.backbones[1](x)
         return found

@@ -128,8 +128,8 @@ def test_fewer_than_three_misclassified_samples_are_left_out(wrong: int) -> None
     assert (sources[:, 1] == 0).all()
     assert sources.isfinite().all()
     gap = detector.gap()
-    assert np.isnan([gap["misclassified_to_ood"], gap["ood_to_misclassified"]]).all()
-    assert gap["correct_to_ood"] > 0
+    assert np.isnan([gap["kl_misclassified_ood"], gap["kl_ood_misclassified"]]).all()
+    assert gap["kl_correct_ood"] > 0
     assert detector.predict_logits(logits).isfinite().all()
 
 

@@ -1,0 +1,161 @@
+"""A suite file: which data, which networks, which methods and detectors."""
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from dpn_plugin.data import SourceSpec
+from dpn_plugin.errors import UserError, unknown_name
+from dpn_plugin.plugins import registry
+from dpn_plugin.training import Recipe
+
+__all__ = ["Suite", "TrainTable", "load_suite"]
+
+PAPER_DETECTORS = (
+    "dpn-maxp",
+    "dpn-entropy",
+    "dpn-mi",
+    "dpn-precision",
+    "dpn-dent",
+    "dpn-gaussian-kl",
+)
+PAPER_METHODS = (
+    "baseline",
+    "mcdp",
+    "deep-ensemble",
+    "edl",
+    "oe",
+    "dpn-fwd",
+    "dpn-rev",
+    "dpn-plus",
+    "dpn-minus",
+    "binary",
+)
+
+
+class TrainTable(BaseModel):
+    """
+    ``[train]``: the backbone, the recipe, and any field of the recipe that is to be otherwise.
+
+    :param backbone: a timm id
+    :param recipe: name of a recipe
+    :param stem: ``"auto"``, ``"default"`` or ``"small"``
+    """
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    backbone: str
+    recipe: str = "small"
+    stem: str = "auto"
+
+    def made_recipe(self, **changes: Any) -> Recipe:
+        """
+        :param changes: fields of the recipe that the user sets; ``None`` leaves it
+        :raises UserError: if a field does not exist
+        """
+        extra = self.model_extra or {}
+        given = {key: value for key, value in changes.items() if value is not None}
+        return Recipe.named(self.recipe, **{**extra, **given})
+
+
+class Suite(BaseModel):
+    """
+    :param title: one line for people
+    :param in_domain: training data
+    :param in_domain_test: test data; without it, a fifth of ``in_domain`` is kept back
+    :param outliers: OOD training data: one source, or named ones
+    :param near: OOD test sets that are close to the classes
+    :param far: OOD test sets that are not
+    :param input_size: channels, height, width that images are brought to
+    :param methods: what to train
+    :param detectors: names or wildcards of what to score with
+    :param seeds: how many runs
+    :param paper_task: the paper's name of the task, to set its figures beside ours
+    :param notes: what a reader of the results must know
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    title: str
+    in_domain: SourceSpec
+    in_domain_test: SourceSpec | None = None
+    outliers: dict[str, SourceSpec] = Field(default_factory=dict)
+    near: dict[str, SourceSpec] = Field(default_factory=dict)
+    far: dict[str, SourceSpec] = Field(default_factory=dict)
+    input_size: tuple[int, int, int] | None = None
+    train: TrainTable
+    methods: tuple[str, ...] = PAPER_METHODS
+    detectors: tuple[str, ...] = PAPER_DETECTORS
+    seeds: int = Field(3, ge=1)
+    paper_task: str | None = None
+    notes: tuple[str, ...] = ()
+
+    @field_validator("outliers", mode="before")
+    @classmethod
+    def _named(cls, value: Any) -> Any:
+        return {"outliers": value} if isinstance(value, Mapping) and "source" in value else value
+
+    @field_validator("near", "far")
+    @classmethod
+    def _plain_names(cls, value: dict[str, SourceSpec]) -> dict[str, SourceSpec]:
+        for name in value:
+            if name in ("near", "far", ""):
+                raise ValueError(f"No set can be called {name!r}: it stands for a group's mean")
+        return value
+
+    @field_validator("input_size")
+    @classmethod
+    def _square(cls, value: tuple[int, int, int] | None) -> tuple[int, int, int] | None:
+        if value is not None and (value[1] != value[2] or value[0] not in (1, 3) or value[1] < 1):
+            raise ValueError("Input should be [channels, size, size] with 1 or 3 channels")
+        return value
+
+    @property
+    def groups(self) -> dict[str, dict[str, SourceSpec]]:
+        """The OOD test sets by group."""
+        return {"near": self.near, "far": self.far}
+
+
+def load_suite(name: str) -> tuple[str, Suite, Path]:
+    """
+    :param name: a suite's name, or the path of a suite file
+    :return: its name, the suite, and the folder that relative paths in it start from
+    :raises UserError: if there is none, or a key in it is wrong
+    """
+    path = _suite_path(name)
+    try:
+        table = tomllib.loads(path.read_text("utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise UserError(f"{path} is not valid TOML: {error}.") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"{path} cannot be read: {error}.") from error
+    try:
+        suite = Suite.model_validate(table)
+    except ValidationError as error:
+        raise UserError(f"{path.name}: {_sentence(error)}") from error
+    if not suite.near and not suite.far:
+        raise UserError(f"{path.name}: there are no OOD test sets, [near.NAME] or [far.NAME].")
+    return path.stem, suite, path.parent
+
+
+def _suite_path(name: str) -> Path:
+    if name.endswith(".toml") or "/" in name:
+        path = Path(name)
+        if not path.is_file():
+            raise UserError(f"There is no suite file {name!r}.")
+        return path
+    return Path(registry.load("suites", name))
+
+
+def _sentence(error: ValidationError) -> str:
+    first = error.errors(include_url=False)[0]
+    key = ".".join(str(part) for part in first["loc"])
+    if first["type"] == "extra_forbidden":
+        fields = Suite.model_fields if len(first["loc"]) == 1 else SourceSpec.model_fields
+        return str(unknown_name("key", key, fields))
+    if first["type"] == "missing":
+        return f"{key} is missing."
+    return f"{key}: {first['msg'].removeprefix('Value error, ')}, not {first['input']!r}."

@@ -1,0 +1,94 @@
+"""``dpn bench``: a whole comparison of methods and detectors."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dpn_plugin.cli.output import print_table
+
+__all__ = ["bench"]
+
+
+def bench(
+    suite: Annotated[str, typer.Argument(help="Name of a suite, or the path of a suite file.")],
+    backbone: Annotated[
+        str, typer.Option(help="One or several timm ids, separated by commas.")
+    ] = "",
+    methods: Annotated[str, typer.Option(help="Training methods, separated by commas.")] = "",
+    detectors: Annotated[
+        str, typer.Option(help="Detectors, separated by commas; wildcards or 'all'.")
+    ] = "",
+    seeds: Annotated[int | None, typer.Option(min=1, help="Number of runs of each method.")] = None,
+    epochs: Annotated[int | None, typer.Option(min=1, help="Epochs of training.")] = None,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="At most so many samples of every data set.")
+    ] = None,
+    data_root: Annotated[Path, typer.Option(help="Folder of downloaded data sets.")] = Path("data"),
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the results; runs/SUITE if left out.")
+    ] = None,
+    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, ... or auto.")] = "auto",
+    tune: Annotated[
+        bool, typer.Option("--tune", help="Search detectors' hyper-parameters on held-out data.")
+    ] = False,
+    only_eval: Annotated[
+        Path | None, typer.Option(help="Evaluate this trained run, and train nothing.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would be done, and do nothing.")
+    ] = False,
+) -> None:
+    """Train and compare methods and detectors on a suite of data sets."""
+    from dpn_plugin.bench import Request, make_plan, run_plan
+    from dpn_plugin.bench.only_eval import plan_for_run
+    from dpn_plugin.cli.bench_progress import BenchProgress
+
+    request = Request(
+        suite=suite,
+        backbones=_names(backbone),
+        methods=_names(methods),
+        detectors=_names(detectors),
+        seeds=seeds,
+        epochs=epochs,
+        limit=limit,
+        tune=tune,
+    )
+    out = out or Path("runs") / Path(suite).stem
+    plan = plan_for_run(request, only_eval) if only_eval else make_plan(request, out)
+    if dry_run:
+        rows = [
+            [u.config.backbone, u.config.method, str(u.config.seed), u.state] for u in plan.units
+        ]
+        print_table(f"{plan.suite.title}: {len(plan.units)} runs", _PLAN_COLUMNS, rows)
+        typer.echo(f"Detectors: {', '.join(plan.detectors)}")
+        for row in plan.not_run:
+            typer.echo(f"Left out: {row['method']}, because {row['reason']}.")
+        return
+    with BenchProgress() as progress:
+        command = " ".join(["dpn", *sys.argv[1:]])
+        report = run_plan(
+            plan, out, root=data_root, monitor=progress, device=device, command=command
+        )
+    _print_leaderboard(out)
+    typer.echo(f"Results: {out / 'results.csv'}\nReport:  {report}")
+
+
+_PLAN_COLUMNS = ["backbone", "method", "seed", "state"]
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _print_leaderboard(out: Path) -> None:
+    import pandas as pd
+
+    table = pd.read_csv(out / "leaderboard.csv").head(15)
+    columns = ["backbone", "method", "detector", "Near-OOD AUROC", "Far-OOD AUROC", "ID ACC"]
+    rows = [
+        [f"{value:.2f}" if isinstance(value, float) else str(value) for value in row]
+        for row in table[columns].itertuples(index=False)
+    ]
+    print_table("Best by far-OOD AUROC (percent, mean over seeds)", columns, rows)
