@@ -75,9 +75,10 @@ def _row(row: np.ndarray, run: Run, grid: Tensor, extent: Extent, points: list[S
     values = dirichlet_measures(outputs["logits"].double())._asdict() | outputs
     names = _OF_AVERAGES if run.method.averages else tuple(_TITLES)
     for axes, name in zip(row, _TITLES, strict=True):
-        axes.grid(visible=False)
         if name in names:
             _panel(axes, values[name].reshape(_STEPS, _STEPS).numpy(), extent, points)
+        else:
+            axes.set_axis_off()
 
 
 def _panel(axes: Axes, values: np.ndarray, extent: Extent, points: list[Samples]) -> None:
@@ -87,3 +88,4 @@ def _panel(axes: Axes, values: np.ndarray, extent: Extent, points: list[Samples]
     for samples, colour in zip(points, ("black", "white"), strict=False):
         x, y = samples.inputs.T.numpy()
         axes.scatter(x, y, s=0.7, c=colour, alpha=0.6, linewidths=0, rasterized=True)
+    axes.grid(visible=False)

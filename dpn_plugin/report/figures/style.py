@@ -86,6 +86,14 @@ class Picture:
     caption: str
     figure: Figure
 
+    def __post_init__(self) -> None:
+        # once: otherwise every file that is written arranges all panels anew
+        engine = self.figure.get_layout_engine()
+        if engine is not None:
+            with styled():
+                engine.execute(self.figure)
+            self.figure.set_layout_engine("none")
+
     @property
     def width(self) -> int:
         """Pixels at which its letters have the size of a page's small print."""
