@@ -1,8 +1,10 @@
 """Suites of methods and detectors: the only layer that sees all others."""
 
 from dpn_plugin.bench.engine import BenchMonitor, run_plan
-from dpn_plugin.bench.plan import Plan, Request, Unit, make_plan
+from dpn_plugin.bench.only_eval import plan_for_run
+from dpn_plugin.bench.plan import Plan, Request, make_plan
 from dpn_plugin.bench.suite import Suite, load_suite
+from dpn_plugin.bench.unit import Unit
 
 __all__ = [
     "BenchMonitor",
@@ -12,5 +14,6 @@ __all__ = [
     "Unit",
     "load_suite",
     "make_plan",
+    "plan_for_run",
     "run_plan",
 ]

@@ -5,7 +5,7 @@ from functools import cached_property
 from typing import Any
 
 from dpn_plugin.bench.plan import Plan
-from dpn_plugin.data import Library, Samples, check_no_overlap, fingerprint
+from dpn_plugin.data import Library, Samples, SourceSpec, check_no_overlap, fingerprint
 from dpn_plugin.errors import UserError
 from dpn_plugin.training.material import load_in_domain
 
@@ -60,15 +60,16 @@ def load_test_data(plan: Plan, library: Library) -> TestData:
     :param library: where the data is
     :raises UserError: if a set is missing or empty, or outliers and test sets share images
     """
-    suite, config = plan.suite, plan.units[0].config
-    train, test = load_in_domain(config, library)
+    suite = plan.suite
+    # units differ in method, seed and backbone, which do not change the data
+    train, test = load_in_domain(plan.units[0].config, library)
     if suite.in_domain_test is not None:
-        shape = train.inputs.shape
-        sizes: dict[str, Any] = {}
-        if len(shape) == 4:
-            sizes = {"image_size": (shape[2], shape[3]), "channels": shape[1]}
-        test = library.load(suite.in_domain_test, in_domain=True, **sizes)
-    assert test is not None  # a plan without test data keeps some back
+        test = _like(train, suite.in_domain_test, library)
+    if test is None:
+        raise UserError(
+            f"The run was trained on all of {train.name}, and the suite names no in_domain_test: "
+            "there is nothing to test it on."
+        )
     if test.classes != train.classes:
         raise UserError(
             f"in_domain_test has other classes than in_domain: {len(test.classes)} and "
@@ -80,6 +81,14 @@ def load_test_data(plan: Plan, library: Library) -> TestData:
     }
     _check_images(plan, library, train, groups)
     return TestData(test, groups)
+
+
+def _like(train: Samples, spec: SourceSpec, library: Library) -> Samples:
+    shape = train.inputs.shape
+    if len(shape) != 4:
+        return library.load(spec, in_domain=True)
+    size = (shape[2], shape[3])
+    return library.load(spec, image_size=size, channels=shape[1], in_domain=True)
 
 
 def _check_images(

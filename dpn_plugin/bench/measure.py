@@ -1,5 +1,6 @@
 """From stored outputs and scores to rows of ``results.csv``."""
 
+import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -8,6 +9,7 @@ import torch
 from torch import Tensor
 
 from dpn_plugin.detectors import GaussianKL
+from dpn_plugin.detectors.gaussian_kl import representation
 from dpn_plugin.metrics import (
     calibration_metrics,
     edl_confidence,
@@ -77,11 +79,17 @@ def calibration_rows(held_out: Arrays, test: Arrays, ood: Mapping[str, Arrays]) 
 
 def gap_rows(test: Arrays, ood: Mapping[str, Arrays]) -> list[Row]:
     """:return: the Gaussian-KL gap between in-domain test samples and every OOD set"""
+    in_points, correct = score_chunks(representation, test["logits"]), _correct(test)
     rows = []
     for name, arrays in ood.items():
-        logits = np.concatenate([test["logits"], arrays["logits"]])
-        labels = np.concatenate([test["labels"], np.full(len(arrays["logits"]), -1)])
-        scorer = GaussianKL().fit_logits(torch.from_numpy(logits), torch.from_numpy(labels))
+        out_points = score_chunks(representation, arrays["logits"])
+        is_out = torch.arange(len(in_points) + len(out_points)) >= len(in_points)
+        right = torch.cat([correct, torch.zeros(len(out_points), dtype=torch.bool)])
+        try:
+            scorer = GaussianKL().fit_points(torch.cat([in_points, out_points]), right, is_out)
+        except ValueError as error:
+            warnings.warn(f"There is no Gaussian-KL gap to {name}: {error}")
+            continue
         rows += [_row("gap", "", name, metric, value) for metric, value in scorer.gap().items()]
     return with_group_means(rows)
 

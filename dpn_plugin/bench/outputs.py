@@ -1,13 +1,14 @@
 """What a trained run says about every data set, each image once."""
 
 from collections.abc import Callable, Iterator
+from functools import cached_property
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from dpn_plugin.bench.data import TestData
-from dpn_plugin.data import Batches, Samples, fingerprint
+from dpn_plugin.data import Batches
 from dpn_plugin.outputs import Ingredients, OutputStore, Stored, collect
 from dpn_plugin.training import Predictor, Run
 from dpn_plugin.training.material import Material
@@ -15,11 +16,15 @@ from dpn_plugin.training.material import Material
 __all__ = ["RunOutputs"]
 
 _BATCH = 256
+_HELD_OUT = ("held_out", "held_out_outliers")
 
 
 class RunOutputs:
     """
     The stored outputs of one run, made on first use.
+
+    Sets are called ``in_domain_test``, ``near.NAME`` and ``far.NAME``, or by the parts of the
+    run's own data: ``train``, ``held_out`` and, with outliers, ``held_out_outliers``.
 
     :param run: a finished run
     :param store: where outputs are kept
@@ -29,57 +34,57 @@ class RunOutputs:
     """
 
     def __init__(
-        self, run: Run, store: OutputStore, data: TestData, material: Material, device: str
+        self, run: Run, store: OutputStore, data: TestData, material: Material, device: torch.device
     ) -> None:
-        self.run, self.store, self.data, self.material = run, store, data, material
-        self.device = torch.device(device)
-        self.keys: dict[str, str] = {}
-        self._predictor: Predictor | None = None
+        self.run, self.store, self.data, self.device = run, store, data, device
+        self.method = run.method
+        own = {name: samples for name, samples in vars(material).items() if samples is not None}
+        self.samples = {**data.sets, **own}
+        self.fingerprints = {**data.fingerprints, **run.record["data"]}
 
-    @property
+    @cached_property
     def predictor(self) -> Predictor:
         """The networks, loaded when an output is missing or a detector needs them."""
-        if self._predictor is None:
-            self._predictor = Predictor(self.run).to(self.device)
-        return self._predictor
+        return Predictor(self.run).to(self.device)
 
-    def test(self, name: str) -> Stored:
-        """:return: outputs for ``in_domain_test`` or ``group.name``"""
-        return self._stored(name, self.data.sets[name], self.data.fingerprints[name])
+    @property
+    def keys(self) -> dict[str, str]:
+        """Where the outputs of every set are stored."""
+        return {name: self._ingredients(name).key for name in self.samples}
 
-    def train(self) -> Stored:
-        """:return: outputs for the in-domain training samples"""
-        return self._stored("train", self.material.train)
+    def arrays(self, name: str) -> dict[str, np.ndarray]:
+        """:return: the outputs for a set, memory-mapped"""
+        ingredients = self._ingredients(name)
+        stored: Stored | None = self.store.open(ingredients.key)
+        if stored is None:
+            batches = collect(self.predictor.outputs, self.batches(name)(), self.device)
+            stored = self.store.write(ingredients, batches)
+        return dict(stored.arrays)
 
     def held_out(self) -> dict[str, np.ndarray]:
         """:return: outputs for the held-out samples, in-domain and, where there are any, OOD"""
-        parts = [self._stored("held_out", self.material.held_out)]
-        if self.material.held_out_outliers is not None:
-            parts.append(self._stored("held_out_outliers", self.material.held_out_outliers))
-        return {name: np.concatenate([p.arrays[name] for p in parts]) for name in parts[0].arrays}
+        parts = [self.arrays(name) for name in _HELD_OUT if name in self.samples]
+        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
-    def batches(self, samples: Samples) -> Callable[[], Iterator[tuple[Tensor, Tensor]]]:
+    def batches(self, *names: str) -> Callable[[], Iterator[tuple[Tensor, Tensor]]]:
         """:return: a function that gives the samples batch by batch, ready for the networks"""
 
         def transformed() -> Iterator[tuple[Tensor, Tensor]]:
-            for x, y in Batches(samples, _BATCH, shuffle=False).epoch(0):
-                yield self.run.transform(x.to(self.device)), y
+            for name in names:
+                for x, y in Batches(self.samples[name], _BATCH, shuffle=False).epoch(0):
+                    yield self.run.transform(x.to(self.device)), y
 
         return transformed
 
-    def _stored(self, name: str, samples: Samples, known: str | None = None) -> Stored:
-        ingredients = Ingredients(
+    def held_out_batches(self) -> Callable[[], Iterator[tuple[Tensor, Tensor]]]:
+        """:return: the samples of :meth:`held_out`"""
+        return self.batches(*(name for name in _HELD_OUT if name in self.samples))
+
+    def _ingredients(self, name: str) -> Ingredients:
+        return Ingredients(
             weights=self.run.weights_hash,
-            data=known or fingerprint(samples),
+            data=self.fingerprints[name],
             transform=self.run.transform.description(),
             split=name,
-            extra={"method": self.run.method.name, "passes": self.run.method.passes},
+            extra={"method": self.method.name, "passes": self.method.passes},
         )
-        self.keys[name] = ingredients.key
-        stored = self.store.open(ingredients.key)
-        if stored is None:
-            batches = self.batches(samples)()
-            stored = self.store.write(
-                ingredients, collect(self.predictor.outputs, batches, self.device)
-            )
-        return stored

@@ -5,14 +5,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from dpn_plugin.backbones import plan_input
 from dpn_plugin.bench.suite import Suite, load_suite
+from dpn_plugin.bench.unit import Unit
 from dpn_plugin.data import check_no_overlap
 from dpn_plugin.errors import UserError
 from dpn_plugin.plugins import registry
 from dpn_plugin.training import TrainConfig
-from dpn_plugin.training.run import open_run
 
-__all__ = ["Plan", "Request", "Unit", "make_plan"]
+__all__ = ["Plan", "Request", "check_sources", "make_plan"]
 
 #: share of the in-domain data kept back for tests where a suite names no test data
 TEST_SHARE = 0.2
@@ -38,36 +39,6 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Unit:
-    """
-    One run: it is trained, then evaluated.
-
-    :param config: what is trained
-    :param folder: where
-    """
-
-    config: TrainConfig
-    folder: Path
-
-    @property
-    def key(self) -> dict[str, Any]:
-        """The columns of ``results.csv`` that a unit fills."""
-        config = self.config
-        return {"backbone": config.backbone, "method": config.method, "seed": config.seed}
-
-    @property
-    def state(self) -> str:
-        """``evaluated``, ``trained``, ``begun`` or ``new``."""
-        if (self.folder / "evaluation.json").exists():
-            return "evaluated"
-        try:
-            open_run(self.folder)
-        except UserError:
-            return "begun" if (self.folder / "checkpoints").exists() else "new"
-        return "trained"
-
-
-@dataclass(frozen=True)
 class Plan:
     """
     :param name: of the suite
@@ -75,6 +46,7 @@ class Plan:
     :param base: where relative paths start
     :param units: in the order in which they are run
     :param detectors: names
+    :param tune: whether their hyper-parameters are searched on held-out data
     :param not_run: what is left out, and why
     """
 
@@ -91,36 +63,51 @@ def make_plan(request: Request, out: Path) -> Plan:
     """
     :param request: what the user asks for
     :param out: the folder of the benchmark
-    :raises UserError: if a name is unknown, or outliers and test sets share data
+    :raises UserError: if a name is unknown, outliers and test sets share data, or the folder holds
+        runs of another plan
     """
     name, suite, base = load_suite(request.suite)
     suite = _limited(suite, request.limit)
-    _check_sources(suite)
+    check_sources(suite)
     methods, not_run = _methods(request.methods or suite.methods, suite)
-    backbones = request.backbones or (suite.train.backbone,)
-    channels, size, _ = suite.input_size or (None, None, None)
-    recipe = suite.train.made_recipe(epochs=request.epochs, image_size=size)
-    units = [
-        Unit(
-            TrainConfig(
-                backbone=backbone,
-                method=method,
-                in_domain=suite.in_domain,
-                hold_back=0.0 if suite.in_domain_test else TEST_SHARE,
-                channels=channels,
-                outliers=tuple(suite.outliers.values()) if _needs_outliers(method) else (),
-                recipe=recipe,
-                stem=suite.train.stem,
-                seed=seed,
-            ),
-            out / "runs" / backbone / method / f"seed-{seed}",
-        )
-        for backbone in map(_checked_backbone, backbones)
+    backbones = dict.fromkeys(request.backbones or (suite.train.backbone,))
+    units = tuple(
+        _unit(suite, request, out, backbone, method, seed)
+        for backbone in backbones
         for method in methods
         for seed in range(request.seeds or suite.seeds)
-    ]
+    )
+    for backbone in backbones:
+        plan_input(backbone)
+    _check_folders(units)
     detectors = _detectors(request.detectors or suite.detectors)
-    return Plan(name, suite, base, tuple(units), detectors, request.tune, not_run)
+    return Plan(name, suite, base, units, detectors, request.tune, not_run)
+
+
+def _unit(suite: Suite, request: Request, out: Path, backbone: str, method: str, seed: int) -> Unit:
+    channels, size, _ = suite.input_size or (None, None, None)
+    config = TrainConfig(
+        backbone=backbone,
+        method=method,
+        in_domain=suite.in_domain,
+        hold_back=0.0 if suite.in_domain_test else TEST_SHARE,
+        channels=channels,
+        outliers=tuple(suite.outliers.values()) if _needs_outliers(method) else (),
+        recipe=suite.train.made_recipe(epochs=request.epochs, image_size=size),
+        stem=suite.train.stem,
+        seed=seed,
+    )
+    return Unit(config, out / "runs" / backbone / method / f"seed-{seed}")
+
+
+def _check_folders(units: Sequence[Unit]) -> None:
+    for unit in units:
+        if changes := unit.changes:
+            more = "" if len(changes) < 5 else f" and {len(changes) - 4} more"
+            raise UserError(
+                f"{unit.folder} holds a run of another plan ({'; '.join(changes[:4])}{more}). Use "
+                "another --out, or remove that folder."
+            )
 
 
 def _limited(suite: Suite, limit: int | None) -> Suite:
@@ -139,33 +126,27 @@ def _limited(suite: Suite, limit: int | None) -> Suite:
     )
 
 
-def _check_sources(suite: Suite) -> None:
+def check_sources(suite: Suite) -> None:
+    """:raises UserError: if outliers and OOD test sets come from one data set, naming both"""
     outliers = [(name, spec, None) for name, spec in suite.outliers.items()]
     tests = [(name, spec, None) for sets in suite.groups.values() for name, spec in sets.items()]
     check_no_overlap(outliers, tests)
 
 
 def _methods(names: Sequence[str], suite: Suite) -> tuple[list[str], list[dict[str, Any]]]:
-    found = [registry.find("methods", name).name for name in names]
+    found = list(dict.fromkeys(registry.find("methods", name).name for name in names))
     if suite.outliers:
         return found, []
     left_out = [name for name in found if _needs_outliers(name)]
     reason = "the suite has no outliers to train with"
-    kept = [name for name in found if name not in left_out]
-    if not kept:
+    if left_out == found:
         raise UserError(f"None of the methods {', '.join(found)} can be run: {reason}.")
+    kept = [name for name in found if name not in left_out]
     return kept, [{"method": name, "reason": reason} for name in left_out]
 
 
 def _needs_outliers(method: str) -> bool:
     return registry.load("methods", method).needs_outliers
-
-
-def _checked_backbone(name: str) -> str:
-    from dpn_plugin.backbones import plan_input
-
-    plan_input(name)
-    return name
 
 
 def _detectors(patterns: Sequence[str]) -> tuple[str, ...]:

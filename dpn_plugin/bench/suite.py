@@ -3,9 +3,18 @@
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    StrictInt,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from dpn_plugin.data import SourceSpec
 from dpn_plugin.errors import UserError, unknown_name
@@ -87,24 +96,42 @@ class Suite(BaseModel):
     far: dict[str, SourceSpec] = Field(default_factory=dict)
     input_size: tuple[int, int, int] | None = None
     train: TrainTable
-    methods: tuple[str, ...] = PAPER_METHODS
-    detectors: tuple[str, ...] = PAPER_DETECTORS
-    seeds: int = Field(3, ge=1)
-    paper_task: str | None = None
-    notes: tuple[str, ...] = ()
+    methods: list[str] = Field(list(PAPER_METHODS), min_length=1)
+    detectors: list[str] = Field(list(PAPER_DETECTORS), min_length=1)
+    seeds: StrictInt = Field(3, ge=1)
+    paper_task: Literal["C10", "C100", "TIM"] | None = None
+    notes: list[str] = []
+
+    @field_validator("in_domain", "in_domain_test", mode="before")
+    @classmethod
+    def _source(cls, value: Any, info: ValidationInfo) -> SourceSpec:
+        return SourceSpec.parse(value, info.field_name or "")
 
     @field_validator("outliers", mode="before")
     @classmethod
-    def _named(cls, value: Any) -> Any:
-        return {"outliers": value} if isinstance(value, Mapping) and "source" in value else value
+    def _one_or_several(cls, value: Any) -> Any:
+        if isinstance(value, str) or (isinstance(value, Mapping) and "source" in value):
+            return {"outliers": SourceSpec.parse(value, "outliers")}
+        return _sources(value, "outliers")
 
-    @field_validator("near", "far")
+    @field_validator("near", "far", mode="before")
     @classmethod
-    def _plain_names(cls, value: dict[str, SourceSpec]) -> dict[str, SourceSpec]:
-        for name in value:
+    def _by_name(cls, value: Any, info: ValidationInfo) -> Any:
+        group = info.field_name or ""
+        if isinstance(value, str) or (isinstance(value, Mapping) and "source" in value):
+            raise UserError(f"[{group}]: every set has a name of its own: write [{group}.NAME].")
+        for name in value if isinstance(value, Mapping) else ():
             if name in ("near", "far", ""):
-                raise ValueError(f"No set can be called {name!r}: it stands for a group's mean")
-        return value
+                raise UserError(f"{group}.{name}: {name!r} stands for the mean of a group's sets.")
+        return _sources(value, group)
+
+    @model_validator(mode="after")
+    def _test_sets(self) -> Self:
+        if not self.near and not self.far:
+            raise UserError("There are no OOD test sets, [near.NAME] or [far.NAME].")
+        for name in self.near.keys() & self.far.keys():
+            raise UserError(f"near.{name} and far.{name}: names of sets must differ.")
+        return self
 
     @field_validator("input_size")
     @classmethod
@@ -136,8 +163,10 @@ def load_suite(name: str) -> tuple[str, Suite, Path]:
         suite = Suite.model_validate(table)
     except ValidationError as error:
         raise UserError(f"{path.name}: {_sentence(error)}") from error
-    if not suite.near and not suite.far:
-        raise UserError(f"{path.name}: there are no OOD test sets, [near.NAME] or [far.NAME].")
+    try:
+        suite.train.made_recipe()
+    except UserError as error:
+        raise UserError(f"{path.name}: [train]: {error}") from error
     return path.stem, suite, path.parent
 
 
@@ -150,12 +179,21 @@ def _suite_path(name: str) -> Path:
     return Path(registry.load("suites", name))
 
 
+def _sources(value: Any, key: str) -> Any:
+    """:return: the named sources of a table; what is no table, as it is"""
+    if not isinstance(value, Mapping):
+        return value
+    return {name: SourceSpec.parse(spec, f"{key}.{name}") for name, spec in value.items()}
+
+
 def _sentence(error: ValidationError) -> str:
     first = error.errors(include_url=False)[0]
+    raised = first.get("ctx", {}).get("error")
+    if isinstance(raised, UserError):
+        return str(raised)  # names its key itself
     key = ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
-        fields = Suite.model_fields if len(first["loc"]) == 1 else SourceSpec.model_fields
-        return str(unknown_name("key", key, fields))
+        return str(unknown_name("key", key, Suite.model_fields))
     if first["type"] == "missing":
         return f"{key} is missing."
     return f"{key}: {first['msg'].removeprefix('Value error, ')}, not {first['input']!r}."

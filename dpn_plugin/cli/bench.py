@@ -2,11 +2,14 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dpn_plugin.cli.output import print_table
+
+if TYPE_CHECKING:
+    from dpn_plugin.bench import Plan
 
 __all__ = ["bench"]
 
@@ -30,6 +33,9 @@ def bench(
         Path | None, typer.Option(help="Folder of the results; runs/SUITE if left out.")
     ] = None,
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, ... or auto.")] = "auto",
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Threads to compute with; torch decides otherwise.")
+    ] = None,
     tune: Annotated[
         bool, typer.Option("--tune", help="Search detectors' hyper-parameters on held-out data.")
     ] = False,
@@ -41,8 +47,7 @@ def bench(
     ] = False,
 ) -> None:
     """Train and compare methods and detectors on a suite of data sets."""
-    from dpn_plugin.bench import Request, make_plan, run_plan
-    from dpn_plugin.bench.only_eval import plan_for_run
+    from dpn_plugin.bench import Request, make_plan, plan_for_run, run_plan
     from dpn_plugin.cli.bench_progress import BenchProgress
 
     request = Request(
@@ -56,16 +61,12 @@ def bench(
         tune=tune,
     )
     out = out or Path("runs") / Path(suite).stem
-    plan = plan_for_run(request, only_eval) if only_eval else make_plan(request, out)
+    plan = plan_for_run(request, only_eval, out) if only_eval else make_plan(request, out)
     if dry_run:
-        rows = [
-            [u.config.backbone, u.config.method, str(u.config.seed), u.state] for u in plan.units
-        ]
-        print_table(f"{plan.suite.title}: {len(plan.units)} runs", _PLAN_COLUMNS, rows)
-        typer.echo(f"Detectors: {', '.join(plan.detectors)}")
-        for row in plan.not_run:
-            typer.echo(f"Left out: {row['method']}, because {row['reason']}.")
+        _print_plan(plan)
         return
+    if workers is not None:
+        _use_threads(workers)
     with BenchProgress() as progress:
         command = " ".join(["dpn", *sys.argv[1:]])
         report = run_plan(
@@ -75,11 +76,27 @@ def bench(
     typer.echo(f"Results: {out / 'results.csv'}\nReport:  {report}")
 
 
-_PLAN_COLUMNS = ["backbone", "method", "seed", "state"]
-
-
 def _names(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _use_threads(count: int) -> None:
+    import torch
+
+    torch.set_num_threads(count)
+
+
+def _print_plan(plan: "Plan") -> None:
+    rows = []
+    for unit in plan.units:
+        scorers, missing = unit.scorers(plan.detectors), unit.missing(plan.detectors, plan.tune)
+        todo = "reuse" if not missing else f"{len(missing)} of {len(scorers)} detectors"
+        rows.append([*map(str, unit.key.values()), unit.training, todo])
+    columns = ["backbone", "method", "seed", "training", "evaluation"]
+    print_table(f"{plan.suite.title}: {len(plan.units)} runs", columns, rows)
+    typer.echo(f"Detectors: {', '.join(plan.detectors)}")
+    for row in plan.not_run:
+        typer.echo(f"Left out: {row['method']}; {row['reason']}.")
 
 
 def _print_leaderboard(out: Path) -> None:
@@ -87,8 +104,11 @@ def _print_leaderboard(out: Path) -> None:
 
     table = pd.read_csv(out / "leaderboard.csv").head(15)
     columns = ["backbone", "method", "detector", "Near-OOD AUROC", "Far-OOD AUROC", "ID ACC"]
-    rows = [
-        [f"{value:.2f}" if isinstance(value, float) else str(value) for value in row]
-        for row in table[columns].itertuples(index=False)
-    ]
+    rows = [[_cell(value) for value in row] for row in table[columns].itertuples(index=False)]
     print_table("Best by far-OOD AUROC (percent, mean over seeds)", columns, rows)
+
+
+def _cell(value: object) -> str:
+    if not isinstance(value, float):
+        return str(value)
+    return "-" if value != value else f"{value:.2f}"

@@ -116,9 +116,19 @@ class GaussianKL(LogitsDetector):
         """
         functional.check_logits(logits)
         _check_labels(y, logits)
-        points = representation(logits)
-        right = logits.argmax(dim=1) == y
-        groups = [points[right], points[(y >= 0) & ~right], points[y < 0]]
+        return self.fit_points(representation(logits), logits.argmax(dim=1) == y, y < 0)
+
+    def fit_points(self, points: Tensor, correct: Tensor, ood: Tensor) -> Self:
+        """
+        Fit without the logits, which may be too many to be in memory at once.
+
+        :param points: of :func:`representation`, shape :math:`N \\times 2`
+        :param correct: whether each sample is in-domain and was classified correctly, shape N
+        :param ood: whether each sample is OOD, shape N
+        :return: self
+        :raises ValueError: if the samples do not tell enough to fit
+        """
+        groups = [points[correct], points[~correct & ~ood], points[ood]]
         self._fit_groups(groups, spread=points.reshape(-1, 2).var(dim=0))
         return self
 
