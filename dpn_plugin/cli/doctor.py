@@ -19,6 +19,7 @@ _REQUIRED = (
     "timm",
     "pytorch-ood",
     "scikit-learn",
+    "scipy",
     "pandas",
     "pluggy",
     "typer",

@@ -81,8 +81,13 @@ class Trainer:
         self.batches, self.outliers = self._batches()
         self.task = self._task(backbone.to(processes.device))
         self.optimizer = self._optimizer()
+        # step by step: by epochs, all of a warm-up's first epoch would be at its lowest rate
         self.scheduler, _ = create_scheduler_v2(
-            self.optimizer, num_epochs=recipe.epochs, **recipe.schedule.model_dump()
+            self.optimizer,
+            num_epochs=recipe.epochs,
+            updates_per_epoch=len(self.batches),
+            step_on_epochs=False,
+            **recipe.schedule.model_dump(),
         )
 
     def run(self, monitor: Monitor, stop: StopRequest) -> dict[str, Tensor]:
@@ -122,6 +127,7 @@ class Trainer:
 
     def _train_step(self, inputs: Tensor, labels: Tensor, epoch: int) -> dict[str, float]:
         generator = self._seeded()
+        self._set_rate(epoch)
         inputs, labels = (each.to(self.processes.device) for each in (inputs, labels))
         if inputs.ndim == 4:
             inputs = self._augmentation(epoch)(inputs, generator)
@@ -159,8 +165,10 @@ class Trainer:
         set_epoch = getattr(self.criterion, "set_epoch", None)
         if callable(set_epoch):
             set_epoch(epoch)
+
+    def _set_rate(self, epoch: int) -> None:
         if epoch < self.recipe.epochs:
-            self.scheduler.step(epoch)
+            self.scheduler.step_update(self.step)
         elif self.recipe.fine_tune:
             for group in self.optimizer.param_groups:
                 group["lr"] = self.recipe.fine_tune.lr

@@ -101,7 +101,7 @@ def test_data_that_changed_under_its_name_is_noticed(tmp_path: Path) -> None:
     with pytest.raises(InterruptedError):
         train(config, tmp_path / "out", base=tmp_path, device="cpu", monitor=At(1, stop))
     write()
-    with pytest.raises(UserError, match="not what the run .* began with"):
+    with pytest.raises(UserError, match=r"not what the run .* began with"):
         train(config, tmp_path / "out", base=tmp_path, device="cpu")
 
 

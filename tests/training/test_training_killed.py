@@ -33,7 +33,11 @@ def check_like(out: Path, undisturbed: Path) -> None:
     assert leftovers(out) == []
     rows, expected = (
         [
-            {key: value for key, value in row.items() if key not in ("seconds", "images_per_second")}
+            {
+                key: value
+                for key, value in row.items()
+                if key not in ("seconds", "images_per_second")
+            }
             for row in open_run(folder).record["networks"]["classifier"]["history"]
         ]
         for folder in (out, undisturbed)
@@ -58,9 +62,7 @@ def test_after_a_step(step: int, undisturbed: Path, tmp_path: Path) -> None:
         ("dpn_plugin.training.train.write_held_out", 1),
     ],
 )
-def test_in_the_middle_of_writing(
-    place: str, call: int, undisturbed: Path, tmp_path: Path
-) -> None:
+def test_in_the_middle_of_writing(place: str, call: int, undisturbed: Path, tmp_path: Path) -> None:
     code = in_child(train_and_die_in, digits(), tmp_path, place, call)
     assert code == -signal.SIGKILL
     check_like(tmp_path, undisturbed)

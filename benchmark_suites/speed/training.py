@@ -1,0 +1,181 @@
+"""
+How fast is the training loop?
+
+    python benchmark_suites/speed/training.py
+
+compares, in one run and on the same network, batches and optimizer,
+
+- ``bare``: a plain PyTorch loop over tensors in memory (index, normalise, forward, backward, step);
+- ``ours``: the loop of ``dpn train`` without augmentation, which adds seeding, checks for
+  non-finite values, metrics and the watch for Ctrl-C, and must reach 0.90 of the bare loop;
+- ``augmented``: the same with the paper's augmentation, for information;
+
+and the cost of the representation-gap loss against plain cross-entropy in one step of the same
+network on the same batch, which must stay below 2 %.
+"""
+
+import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from dpn_plugin.backbones import Backbone, create_backbone
+from dpn_plugin.data import Augmentation, Samples
+from dpn_plugin.data.augment import PAPER
+from dpn_plugin.losses import dpn_minus
+from dpn_plugin.training.loop import Trainer
+from dpn_plugin.training.material import Material
+from dpn_plugin.training.processes import Processes
+from dpn_plugin.training.recipe import Recipe
+
+BACKBONES = ("vgg16_cifar", "resnet18")
+BATCH, STEPS, ROUNDS, CLASSES = 64, 3, 3, 10
+LEAST_SHARE, MOST_COST = 0.90, 0.02
+#: the cost is taken in turns of single steps, so that a busy machine slows both alike
+PAIRS = 12
+
+
+def material() -> Material:
+    """Noise of CIFAR's shape: what is in the images does not change the time."""
+    generator = torch.Generator().manual_seed(0)
+    count = BATCH * STEPS * ROUNDS
+    images = torch.randint(0, 256, (count, 3, 32, 32), dtype=torch.uint8, generator=generator)
+    labels = torch.randint(0, CLASSES, (count,), generator=generator)
+    samples = Samples(images, labels, "noise", tuple(map(str, range(CLASSES))))
+    return Material(samples, samples)
+
+
+class Bare:
+    """The loop that everybody writes."""
+
+    def __init__(self, name: str, data: Material) -> None:
+        self.backbone, self.data = _backbone(name), data
+        self.transform = data.transform(self.backbone)
+        self.loss = nn.CrossEntropyLoss()
+        self.optimizer = torch.optim.SGD(
+            self.backbone.parameters(), lr=1e-3, momentum=0.9, nesterov=True
+        )
+        self.backbone.train()
+
+    def steps(self) -> None:
+        """Make ``STEPS`` steps."""
+        order = torch.randperm(len(self.data.train))
+        for step in range(STEPS):
+            rows = order[step * BATCH : (step + 1) * BATCH]
+            x = self.transform(self.data.train.inputs[rows])
+            loss = self.loss(self.backbone(x), self.data.train.labels[rows])
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+
+
+class Ours:
+    """The loop of ``dpn train``, its steps alone: checkpoints and selection come once an epoch."""
+
+    def __init__(self, name: str, data: Material, augmentation: Augmentation) -> None:
+        backbone = _backbone(name)
+        recipe = Recipe.named("c10", lr=1e-3, batch_size=BATCH, augmentation=vars(augmentation))
+        losses = (nn.CrossEntropyLoss(reduction="none"), nn.CrossEntropyLoss(reduction="none"))
+        self.folder = tempfile.TemporaryDirectory()
+        self.trainer = Trainer(
+            backbone,
+            losses,
+            data,
+            data.transform(backbone),
+            recipe,
+            Path(self.folder.name),
+            Processes(torch.device("cpu")),
+            seed=0,
+        )
+        self.trainer.task.train()
+
+    def steps(self) -> None:
+        """Make ``STEPS`` steps."""
+        for _, (inputs, labels) in zip(range(STEPS), self.trainer._stream(0), strict=False):
+            self.trainer._train_step(inputs, labels, epoch=0)
+
+
+def _backbone(name: str) -> Backbone:
+    torch.manual_seed(0)
+    return create_backbone(name, CLASSES, in_chans=3, image_size=32)
+
+
+def seconds(functions: dict[str, Callable[[], object]], rounds: int) -> dict[str, float]:
+    """:return: the best of several rounds, taken in turn so that a slow moment hits all alike"""
+    best = dict.fromkeys(functions, float("inf"))
+    for function in functions.values():
+        function()  # warm-up
+    for _ in range(rounds):
+        for name, function in functions.items():
+            begun = time.process_time()
+            function()
+            best[name] = min(best[name], time.process_time() - begun)
+    return best
+
+
+def loss_cost(name: str, data: Material) -> float:
+    """:return: by how much a step with the representation-gap loss takes longer, as a share"""
+    backbone = _backbone(name)
+    x = data.transform(backbone)(data.train.inputs[: BATCH + BATCH // 2])
+    target = data.train.labels[: len(x)].clone()
+    outliers = target.clone()
+    outliers[BATCH:] = -1
+    gap = dpn_minus(CLASSES)
+    # the network is the same in both steps, so the losses are timed on their own and the network
+    # once: the difference of two long times would be noise
+    logits = backbone(x).detach().requires_grad_()
+    times = seconds(
+        {
+            "network": lambda: backbone(x).sum().backward(),
+            "ce": partial(_repeat, lambda: _loss_step(nn.CrossEntropyLoss(), logits, target)),
+            "gap": partial(_repeat, lambda: _loss_step(gap, logits, outliers)),
+        },
+        ROUNDS,
+    )
+    ce, gapped = times["ce"] / PAIRS, times["gap"] / PAIRS
+    return (gapped - ce) / (times["network"] + ce)
+
+
+def _repeat(function: Callable[[], object]) -> None:
+    for _ in range(PAIRS):
+        function()
+
+
+def _loss_step(loss: nn.Module, logits: Tensor, target: Tensor) -> None:
+    logits.grad = None
+    loss(logits, target).backward()
+
+
+def main() -> None:
+    """Print a line for each backbone; fail if the loop is slower, or the loss dearer, than said."""
+    torch.set_num_threads(1)
+    data = material()
+    print(
+        f"{'images/s':>12} {'bare':>7} {'ours':>7} {'share':>6} {'augmented':>10} {'gap loss':>9}"
+    )
+    failed = []
+    for name in BACKBONES:
+        loops: dict[str, Bare | Ours] = {
+            "bare": Bare(name, data),
+            "ours": Ours(name, data, Augmentation()),
+            "augmented": Ours(name, data, PAPER),
+        }
+        times = seconds({key: loop.steps for key, loop in loops.items()}, ROUNDS)
+        rates = {key: BATCH * STEPS / each for key, each in times.items()}
+        share, cost = rates["ours"] / rates["bare"], loss_cost(name, data)
+        print(
+            f"{name:>12} {rates['bare']:>7.0f} {rates['ours']:>7.0f} {share:>6.2f} "
+            f"{rates['augmented']:>10.0f} {cost:>+9.2%}",
+            flush=True,
+        )
+        failed += [name] * (share < LEAST_SHARE or cost > MOST_COST)
+    if failed:
+        raise SystemExit(f"too slow: {', '.join(failed)}")
+
+
+if __name__ == "__main__":
+    main()
