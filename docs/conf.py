@@ -1,0 +1,19 @@
+"""Settings of the documentation."""
+
+from importlib.metadata import version as installed_version
+
+project = "dpn-plugin"
+author = "The dpn-plugin developers"
+release = version = installed_version("dpn-plugin")
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.doctest", "sphinx.ext.mathjax"]
+myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence"]
+myst_heading_anchors = 3
+exclude_patterns = ["_build", "examples"]
+suppress_warnings = ["myst.xref_missing"]
+
+html_theme = "furo"
+html_title = "dpn-plugin"
+autodoc_member_order = "bysource"
+autodoc_typehints = "description"
+nitpicky = False
