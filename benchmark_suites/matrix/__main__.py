@@ -22,21 +22,20 @@ def main() -> None:
     cells: list[Cell] = []
     accuracies = {}
     for name in asked.backbones:
-        found = subject(name, asked.epochs)
+        found = subject(name)
         accuracies[name] = found.accuracy
         print(f"{name}: accuracy {100 * found.accuracy:.1f} %", flush=True)
         for detector in dpn_plugin.list_detectors():
             cells.append(cell(detector, found))
             print(f"  {_line(cells[-1])}", flush=True)
     with replacing(asked.out) as staged:
-        staged.write_text(page(cells, accuracies, asked.epochs), encoding="utf-8")
+        staged.write_text(page(cells, accuracies), encoding="utf-8")
     sys.exit(any(map(_is_wrong, cells)))
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--backbones", nargs="+", default=list(BACKBONES), choices=list(BACKBONES))
-    parser.add_argument("--epochs", type=int, default=8)
     parser.add_argument("--out", type=Path, default=Path("docs/detector-matrix.md"))
     return parser.parse_args()
 

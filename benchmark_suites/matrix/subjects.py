@@ -16,48 +16,56 @@ from dpn_plugin.backbones import Backbone, create_backbone
 
 __all__ = ["BACKBONES", "Outputs", "Subject", "subject"]
 
-PIXELS = 32
 CLASSES = 10
-#: how the samples of scikit-learn's digits are dealt out
-TRAIN, TEST = 600, 200
+DIGIT = (8, 8)
+#: of the digits, roughly
+MEAN, STD = 0.3, 0.35
 
 Outputs = dict[str, np.ndarray]
 
 
-def _narrow_swin() -> Backbone:
+@dataclass(frozen=True)
+class Column:
+    """
+    :param build: makes the backbone for images of so many pixels along a side
+    :param epochs: how often it has to see a thousand digits to know most of them
+    """
+
+    build: Callable[[int], Backbone]
+    epochs: int
+
+
+def _timm(name: str, epochs: int) -> Column:
+    def build(pixels: int) -> Backbone:
+        return create_backbone(name, CLASSES, in_chans=1, image_size=pixels)
+
+    return Column(build, epochs)
+
+
+def _narrow_swin(pixels: int) -> Backbone:
     # timm has no Swin for small images; this is its own class with fewer channels
     model = timm.create_model(
         "swin_tiny_patch4_window7_224",
         num_classes=CLASSES,
         in_chans=1,
-        img_size=PIXELS,
+        img_size=pixels,
         patch_size=2,
         window_size=4,
         embed_dim=24,
         depths=(1, 1, 2, 1),
         num_heads=(1, 2, 4, 8),
     )
-    return Backbone(model, "swin (narrow)", "default", (1, PIXELS, PIXELS))
+    return Backbone(model, "swin (narrow)", "default", (1, pixels, pixels))
 
 
-def _named(name: str) -> Callable[[], Backbone]:
-    return lambda: create_backbone(name, CLASSES, in_chans=1, image_size=PIXELS)
-
-
-#: how to build the columns of the table
-BACKBONES: dict[str, Callable[[], Backbone]] = {
-    **{
-        name: _named(name)
-        for name in (
-            "vgg16_cifar",
-            "test_resnet",
-            "test_vit",
-            "test_efficientnet",
-            "test_convnext",
-            "mobilenetv3_small_050",
-        )
-    },
-    "swin (narrow)": _narrow_swin,
+BACKBONES = {
+    "vgg16_cifar": _timm("vgg16_cifar", epochs=5),
+    "test_resnet": _timm("test_resnet", epochs=6),
+    "test_vit": _timm("test_vit", epochs=20),
+    "test_efficientnet": _timm("test_efficientnet", epochs=10),
+    "test_convnext": _timm("test_convnext", epochs=20),
+    "mobilenetv3_small_050": _timm("mobilenetv3_small_050", epochs=10),
+    "swin (narrow)": Column(_narrow_swin, epochs=10),
 }
 
 
@@ -81,7 +89,6 @@ class Subject:
     :param backbone: trained
     :param fit: training digits, and the same with their pixels shuffled as OOD samples
     :param test: other digits, and noise as OOD samples
-    :param accuracy: on the digits of ``test``
     """
 
     def __init__(self, backbone: Backbone, fit: Samples, test: Samples) -> None:
@@ -107,30 +114,35 @@ class Subject:
         return float((predicted == self.test_outputs["labels"])[known].mean())
 
 
-def subject(name: str, epochs: int = 8, test: int = TEST) -> Subject:
+def subject(name: str, pixels: int = 32, train: int = 1000, test: int = 200) -> Subject:
     """
     :param name: one of :data:`BACKBONES`
-    :param epochs: how often the training digits are seen
+    :param pixels: along a side of an image
+    :param train: number of training digits
     :param test: number of test digits, and of noise images
     """
     torch.manual_seed(0)
-    digits, labels = _digits()
-    train = Samples(digits[:TRAIN], labels[:TRAIN])
-    backbone = BACKBONES[name]()
-    _train(backbone, train, epochs)
-    shuffled = train.x.flatten(1)[:, torch.randperm(PIXELS**2)].view_as(train.x)
-    held_out = Samples(digits[TRAIN : TRAIN + test], labels[TRAIN : TRAIN + test])
-    noise = (torch.rand_like(held_out.x) - 0.5) / 0.3
-    return Subject(backbone, _with_ood(train, shuffled), _with_ood(held_out, noise))
+    digits, labels = _digits(pixels)
+    known = Samples(digits[:train], labels[:train])
+    held_out = Samples(digits[train : train + test], labels[train : train + test])
+    column = BACKBONES[name]
+    backbone = column.build(pixels)
+    _train(backbone, known, column.epochs)
+    shuffled = known.x.flatten(1)[:, torch.randperm(pixels**2)].view_as(known.x)
+    noise = _enlarged(torch.rand(test, 1, *DIGIT), pixels)
+    return Subject(backbone, _with_ood(known, shuffled), _with_ood(held_out, noise))
 
 
-def _digits() -> tuple[Tensor, Tensor]:
-    """Images in a fixed random order, enlarged, with a mean near 0 and a deviation near 1."""
+def _digits(pixels: int) -> tuple[Tensor, Tensor]:
+    """Images in a fixed random order, and their labels."""
     found: Any = load_digits()
     order = torch.randperm(len(found.images), generator=torch.Generator().manual_seed(0))
     images = torch.from_numpy(found.images).float()[order, None] / 16
-    enlarged = F.interpolate(images, size=PIXELS, mode="bilinear")
-    return (enlarged - 0.3) / 0.35, torch.from_numpy(found.target)[order]
+    return _enlarged(images, pixels), torch.from_numpy(found.target)[order]
+
+
+def _enlarged(images: Tensor, pixels: int) -> Tensor:
+    return (F.interpolate(images, size=pixels, mode="bilinear") - MEAN) / STD
 
 
 def _with_ood(samples: Samples, ood: Tensor) -> Samples:

@@ -12,7 +12,7 @@ from dpn_plugin.detectors.applicability import NotApplicable
 from dpn_plugin.detectors.gaussian_kl import GaussianKL
 from dpn_plugin.detectors.parts import as_maps
 from dpn_plugin.detectors.quirks import double_precision, fit_layers
-from dpn_plugin.detectors.reading import models_of, reads
+from dpn_plugin.detectors.reading import implements, models_of, reads
 from dpn_plugin.detectors.stillness import undisturbed
 from dpn_plugin.errors import UserError
 
@@ -112,5 +112,8 @@ def _fit_method(detector: Detector, kind: str) -> Callable[[Tensor, Tensor], Det
 
 
 def _fits_on(detector: Detector) -> str:
-    # MahalanobisODIN scores inputs and yet is fitted on features
-    return "features" if hasattr(detector, "fit_features") else reads(detector)
+    # not always what it scores: MahalanobisODIN is fitted on features and scores inputs
+    for kind in ("logits", "features"):
+        if implements(detector, f"fit_{kind}"):
+            return kind
+    return reads(detector) if isinstance(detector, FeatureMapsDetector) else "inputs"

@@ -4,24 +4,16 @@ from collections.abc import Iterator
 from typing import Any
 
 import torch
-from pytorch_ood.api import (
-    Detector,
-    FeatureMapsDetector,
-    FeaturesDetector,
-    GradientDetector,
-    LogitsDetector,
-)
+from pytorch_ood import api
+from pytorch_ood.api import Detector, FeatureMapsDetector, GradientDetector
 from torch import nn
 
 from dpn_plugin.detectors.parts import Pooled
 
-__all__ = ["device_of", "models_of", "reads"]
+__all__ = ["device_of", "implements", "models_of", "reads"]
 
-#: what is read: the base class that says so, and the method that must then be there
-_BASES = {
-    "logits": (LogitsDetector, "predict_logits"),
-    "features": (FeaturesDetector, "predict_features"),
-}
+#: what can be stored, and the method of a detector that reads it
+_STORED = {"logits": "predict_logits", "features": "predict_features"}
 
 
 def reads(detector: Detector) -> str:
@@ -34,10 +26,13 @@ def reads(detector: Detector) -> str:
         return "inputs"
     if isinstance(detector, FeatureMapsDetector):
         return "features" if isinstance(getattr(detector, "backbone", None), Pooled) else "inputs"
-    for kind, (base, method) in _BASES.items():
-        if isinstance(detector, base) and getattr(type(detector), method) != getattr(base, method):
-            return kind
-    return "inputs"
+    return next((kind for kind, each in _STORED.items() if implements(detector, each)), "inputs")
+
+
+def implements(detector: Detector, method: str) -> bool:
+    """:return: whether a class below pytorch-ood's own base classes defines the method"""
+    homes = (each for each in type(detector).__mro__ if method in vars(each))
+    return getattr(next(homes, None), "__module__", api.__name__) != api.__name__
 
 
 def models_of(detector: Detector) -> list[nn.Module]:
