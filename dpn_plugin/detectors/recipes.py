@@ -11,7 +11,7 @@ from pytorch_ood.api import FeatureMapsDetector
 
 from dpn_plugin.plugins.options import takes
 
-__all__ = ["DEFAULTS", "part_names"]
+__all__ = ["part_names", "values"]
 
 #: parameter: part, for every class that has no line of its own
 _BY_NAME = {
@@ -60,7 +60,7 @@ _BY_CLASS: dict[str, dict[str, str]] = {
 }
 
 #: class of the host: values from its paper for arguments that the host leaves open
-DEFAULTS: dict[str, dict[str, Any]] = {"DICE": {"p": 0.9}}
+_VALUES: dict[str, dict[str, Any]] = {"DICE": {"p": 0.9}}
 
 
 def part_names(factory: Any) -> dict[str, str]:
@@ -69,10 +69,20 @@ def part_names(factory: Any) -> dict[str, str]:
     :return: the arguments that a backbone can fill, and the parts that fill them
     """
     on_maps = isinstance(factory, type) and issubclass(factory, FeatureMapsDetector)
-    own = _BY_CLASS.get(getattr(factory, "__name__", ""), {}) if _is_hosts(factory) else {}
-    names = _BY_NAME | (_ON_MAPS if on_maps else {}) | own
+    names = _BY_NAME | (_ON_MAPS if on_maps else {}) | _of_host(factory, _BY_CLASS)
     return {name: part for name, part in names.items() if takes(factory, name)}
 
 
-def _is_hosts(factory: Any) -> bool:
-    return getattr(factory, "__module__", "").startswith("pytorch_ood.")
+def values(factory: Any) -> dict[str, Any]:
+    """
+    :param factory: the class of a detector, or a function that makes one
+    :return: the arguments for which the detector's paper gives a value
+    """
+    return _of_host(factory, _VALUES)
+
+
+def _of_host(factory: Any, by_class: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """What is said of the class, or of the class of pytorch-ood that it derives from."""
+    classes = getattr(factory, "__mro__", ())
+    theirs = [each.__name__ for each in classes if each.__module__.startswith("pytorch_ood.")]
+    return next((by_class[name] for name in theirs if name in by_class), {})

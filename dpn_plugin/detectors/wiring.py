@@ -7,7 +7,7 @@ from torch import nn
 from dpn_plugin.backbones import Backbone
 from dpn_plugin.detectors.applicability import NotApplicable
 from dpn_plugin.detectors.parts import PARTS
-from dpn_plugin.detectors.recipes import DEFAULTS, part_names
+from dpn_plugin.detectors.recipes import part_names, values
 from dpn_plugin.plugins.options import allowed_options, checked_options
 
 __all__ = ["arguments", "as_backbone", "wired"]
@@ -25,7 +25,7 @@ def wired(factory: Any, model: nn.Module, **options: Any) -> Any:
     :raises NotApplicable: if the model lacks what the detector needs
     :raises TypeError: if an option is unknown or missing
     """
-    what = f"Detector {factory.__name__!r}"
+    what = f"Detector {_name(factory)!r}"
     return factory(**checked_options(what, factory, arguments(what, factory, model, options)))
 
 
@@ -46,7 +46,7 @@ def arguments(what: str, factory: Any, model: nn.Module, options: dict[str, Any]
         filled = _from_logits(what, factory, model, missing)
     else:
         filled = {name: _part(factory, part, backbone) for name, part in missing.items()}
-    return {**DEFAULTS.get(factory.__name__, {}), **filled, **options}
+    return {**values(factory), **filled, **options}
 
 
 def as_backbone(model: nn.Module) -> Backbone | None:
@@ -69,16 +69,20 @@ def _part(factory: Any, part: str, backbone: Backbone) -> Any:
     try:
         return PARTS[part](backbone)
     except NotApplicable as reason:
-        raise NotApplicable(f"{factory.__name__} {reason}.") from None
+        raise NotApplicable(f"{_name(factory)} {reason}.") from None
 
 
 def _from_logits(
     what: str, factory: Any, model: nn.Module, missing: dict[str, str]
 ) -> dict[str, Any]:
-    if missing.get("model", "stages") == "stages":
-        needed = " and ".join(missing) or "nothing"
+    if missing and missing.get("model", "stages") == "stages":
         raise TypeError(
-            f"{what} takes no model that gives logits alone: {needed} must be given, or come from "
-            f"a timm model. {allowed_options(factory)}"
+            f"{what} takes no model that gives logits alone: {' and '.join(missing)} must be given,"
+            f" or come from a timm model. {allowed_options(factory)}"
         )
-    return {"model": model}
+    return {"model": model} if missing else {}
+
+
+def _name(factory: Any) -> str:
+    # a function that lacks some arguments, as functools.partial makes it, has no name
+    return getattr(factory, "__name__", type(factory).__name__)

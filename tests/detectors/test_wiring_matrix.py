@@ -40,7 +40,7 @@ def test_a_cell_has_steady_scores_or_its_reason(name: str, trained: Subject) -> 
 
 @pytest.mark.parametrize("name", ["mahalanobis", "rmd", "vim", "gmm"])
 def test_detectors_that_know_the_training_data_see_noise(name: str, trained: Subject) -> None:
-    assert cell(name, trained).auroc > 0.9
+    assert cell(name, trained).auroc > 0.8
 
 
 def test_every_detector_of_the_host_has_a_row() -> None:

@@ -1,5 +1,7 @@
 """What a detector gets from a backbone, and what is said where there is nothing to get."""
 
+from functools import partial
+
 import pytest
 import timm
 import torch
@@ -177,6 +179,7 @@ def test_any_module_serves_a_detector_of_logits_and_no_other() -> None:
     assert dpn_plugin.create_detector("odin", model).model is model
     with pytest.raises(TypeError, match=r"'gram' takes no model.*head and num_classes"):
         dpn_plugin.create_detector("gram", model)
+    assert dpn_plugin.create_detector("knn", model, encoder=model).encoder is model
 
 
 class Prototype(FeaturesDetector):
@@ -211,6 +214,23 @@ def test_a_strangers_detector_is_wired_by_the_names_of_its_parameters(resnet: Ba
     torch.testing.assert_close(wired(Texture, resnet).predict(x), resnet(x).sum(dim=1))
     with pytest.raises(NotApplicable, match="Texture needs feature maps, and test_vit has none"):
         wired(Texture, small("test_vit"))
+
+
+class Clipping(host.ReAct):
+    """Derived from the host's: what is known of that holds for it."""
+
+
+def test_what_is_known_of_a_class_holds_for_those_derived_from_it(resnet: Backbone) -> None:
+    assert reads(wired(Clipping, resnet)) == "features"
+
+
+def test_a_namesake_of_a_class_of_the_host_is_a_stranger(resnet: Backbone) -> None:
+    namesake = type("DICE", (Prototype,), {})
+    assert wired(namesake, resnet).power == 2.0
+
+
+def test_a_detector_may_be_made_by_any_callable(resnet: Backbone) -> None:
+    assert wired(partial(Prototype, power=3.0), resnet).power == 3.0
 
 
 class Plain(Detector):
