@@ -48,10 +48,10 @@ _METRICS = {
     "accuracy": Metric("Accuracy"),
     "rms_error": Metric("RMS calibration error", larger_is_better=False),
     "ece": Metric("ECE", larger_is_better=False),
-    "kl_correct_ood": Metric("KL(correct, OOD)", percent=False),
-    "kl_ood_correct": Metric("KL(OOD, correct)", percent=False),
-    "kl_misclassified_ood": Metric("KL(misclassified, OOD)", percent=False),
-    "kl_ood_misclassified": Metric("KL(OOD, misclassified)", percent=False),
+    "kl_correct_ood": Metric("KL(correct ‖ OOD)", percent=False),
+    "kl_ood_correct": Metric("KL(OOD ‖ correct)", percent=False),
+    "kl_misclassified_ood": Metric("KL(misclassified ‖ OOD)", percent=False),
+    "kl_ood_misclassified": Metric("KL(OOD ‖ misclassified)", percent=False),
 }
 
 
