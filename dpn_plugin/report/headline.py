@@ -10,7 +10,7 @@ from dpn_plugin.report.load import Results
 __all__ = ["Entrant", "Headline", "Rival", "headlines"]
 
 #: Max.P by its names, in the order of preference
-_MAX_P = ("dpn-maxp", "msp", "maximum-softmax", "max-softmax")
+_MAX_P = ("dpn-maxp", "max-softmax", "msp")
 
 
 @dataclass(frozen=True)
