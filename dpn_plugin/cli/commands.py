@@ -24,6 +24,10 @@ COMMANDS = {
     "report": ("dpn_plugin.cli.report:report", "Write the report of one or several benchmarks."),
     "plot": ("dpn_plugin.cli.plot:plot", "Draw a Dirichlet density on the simplex."),
     "plugins": ("dpn_plugin.cli.plugins:plugins", "Show the plugins, and those that failed."),
+    "check": (
+        "dpn_plugin.cli.check:check",
+        "Check a plugin and everything it gives, and say how to mend it.",
+    ),
     "doctor": ("dpn_plugin.cli.doctor:doctor", "Show versions, devices and what is missing."),
 }
 

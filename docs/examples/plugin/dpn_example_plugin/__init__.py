@@ -1,0 +1,32 @@
+"""The hooks. Factories are text, so that `dpn list` imports neither torch nor the rest of this."""
+
+from pathlib import Path
+
+from dpn_plugin import Entry, hookimpl
+
+HERE = "dpn_example_plugin"
+
+
+@hookimpl
+def dpn_detectors():
+    yield Entry("logit-margin", f"{HERE}.detector:LogitMargin", "Largest logit minus the second")
+
+
+@hookimpl
+def dpn_losses():
+    yield Entry("focal", f"{HERE}.loss:FocalLoss", "Focal loss, flat predictions on outliers")
+
+
+@hookimpl
+def dpn_methods():
+    yield Entry("focal", f"{HERE}.method:FOCAL", "Training with the focal loss")
+
+
+@hookimpl
+def dpn_datasets():
+    yield Entry("stripes", f"{HERE}.stripes:load", "Noisy stripes in four directions")
+
+
+@hookimpl
+def dpn_suites():
+    yield Entry("stripes", Path(__file__).with_name("stripes.toml"), "Stripes against squares")

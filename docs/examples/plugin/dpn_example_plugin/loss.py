@@ -1,0 +1,32 @@
+"""A loss that takes outliers."""
+
+import torch
+from pytorch_ood.api import LossInfo, Representation, Task
+from torch import nn
+
+
+class FocalLoss(nn.Module):
+    """Focal loss of in-domain samples; outliers (target < 0) are drawn to a flat prediction."""
+
+    info = LossInfo(tasks={Task.CLASSIFICATION}, inputs={Representation.LOGITS}, supervised=True)
+
+    def __init__(self, focus: float = 2.0, gamma: float = 0.5):
+        """
+        :param focus: how much samples count less that are right already
+        :param gamma: weight of the outliers
+        """
+        super().__init__()
+        self.focus = focus
+        self.gamma = gamma
+
+    def forward(self, logits, target):
+        """
+        :param logits: shape B x K
+        :param target: shape B; below 0 is OOD
+        :return: one number
+        """
+        log_p = torch.log_softmax(logits, dim=1)
+        right = log_p.gather(1, target.clamp(min=0)[:, None])[:, 0]
+        focal = -((1 - right.exp()) ** self.focus) * right
+        values = torch.where(target >= 0, focal, -self.gamma * log_p.mean(dim=1))
+        return values.mean()

@@ -1,0 +1,213 @@
+"""The rules of a loss."""
+
+import torch
+from pytorch_ood.api import LossInfo, Representation
+from torch import Tensor, nn
+from torch.autograd.gradcheck import GradcheckError
+
+from dpn_plugin.testing.loss_case import BATCHES, LossCase
+from dpn_plugin.testing.rules import CheckFailed, require
+
+__all__ = [
+    "LOGITS_RULES",
+    "RULES",
+    "counts_ood_samples",
+    "ignores_ood_samples",
+    "is_a_module_with_info",
+    "reduces_as_told",
+    "takes_every_pixel",
+]
+
+STABLE = "Compute with log_softmax, logsumexp or softplus, and mean over an empty group as zero"
+
+
+def is_a_module_with_info(case: LossCase) -> None:
+    """The factory gives an nn.Module that carries LossInfo."""
+    made = case.made()
+    require(
+        isinstance(made, nn.Module),
+        f"the factory gave a {type(made).__name__}",
+        "Derive from torch.nn.Module, so that the loss moves to the device of the model",
+    )
+    require(
+        isinstance(case.info, LossInfo),
+        f"{type(made).__name__}.info is {case.info!r}",
+        "Give the class `info = LossInfo(tasks=..., inputs={Representation.LOGITS}, supervised=...)`",
+    )
+
+
+def works_on_logits_alone(case: LossCase) -> None:
+    """It is called as loss(logits, target)."""
+    inputs = getattr(case.info, "inputs", frozenset())
+    require(
+        inputs == {Representation.LOGITS},
+        f"info.inputs is {sorted(each.value for each in inputs)}",
+        "Training calls loss(logits, target); write the loss as a function of logits",
+    )
+
+
+def refuses_unknown_options(case: LossCase) -> None:
+    """A misspelt argument raises TypeError."""
+    try:
+        case.made(no_such_option=1)
+    except TypeError:
+        return
+    raise CheckFailed("no_such_option=1 was accepted. Name the arguments instead of **options.")
+
+
+def gives_one_finite_number_for_any_batch(case: LossCase) -> None:
+    """Batches of in-domain samples, of OOD samples and of both give a finite scalar."""
+    for kind, target in BATCHES.items():
+        found = case.value(case.made(), case.logits(target), target)
+        shape = tuple(found.shape)
+        require(shape == (), f"a batch ({kind}) gave shape {shape}", "Reduce to one number")
+        require(bool(torch.isfinite(found)), f"a batch ({kind}) gave {float(found)}", STABLE)
+
+
+def has_finite_gradients(case: LossCase) -> None:
+    """Gradients are finite for any batch, also where logits are large."""
+    for kind, target in BATCHES.items():
+        for scale in (2, 100):
+            gradient = _gradient(case, target, scale)
+            require(
+                bool(torch.isfinite(gradient).all()),
+                f"a batch ({kind}) with logits around {scale} has gradients that are not finite",
+                STABLE,
+            )
+
+
+def has_the_gradient_of_its_value(case: LossCase) -> None:
+    """Gradients agree with finite differences in float64."""
+    target = BATCHES["mixed"]
+    logits = case.logits(target, torch.float64)
+    loss = case.made()
+    try:
+        torch.autograd.gradcheck(lambda z: case.value(loss, z, target), (logits,), atol=1e-4)
+    except GradcheckError as error:
+        raise CheckFailed(
+            "the gradient differs from finite differences. Look for detach(), .item() or"
+            " torch.no_grad() on the way from the logits."
+        ) from error
+
+
+def treats_all_negative_targets_alike(case: LossCase) -> None:
+    """Any target below zero means OOD, not -1 alone."""
+    target = BATCHES["mixed"]
+    other = [label if label >= 0 else -7 for label in target]
+    found = [case.value(case.made(), case.logits(target), each) for each in (target, other)]
+    require(
+        torch.equal(*found),
+        f"targets -1 and -7 give {float(found[0]):.4g} and {float(found[1]):.4g}",
+        "Ask `target < 0`, not `target == -1`",
+    )
+
+
+def does_not_mind_the_order_of_samples(case: LossCase) -> None:
+    """A batch and the same batch turned round give the same value."""
+    target = torch.tensor(BATCHES["mixed"])
+    logits = case.logits(target.tolist())
+    found = [case.value(case.made(), logits, target)]
+    found.append(case.value(case.made(), logits.flip(0), target.flip(0)))
+    require(
+        torch.allclose(*found, rtol=1e-4),
+        f"turned round, the batch gives {float(found[1]):.6g} instead of {float(found[0]):.6g}",
+        "Select samples by their target, never by their place in the batch",
+    )
+
+
+def keeps_float64_and_survives_half_precision(case: LossCase) -> None:
+    """float64 stays float64; bfloat16 logits give a finite value."""
+    target = BATCHES["mixed"]
+    double = case.value(case.made(), case.logits(target, torch.float64), target).dtype
+    require(double == torch.float64, f"float64 gave {double}", "Make constants with new_tensor")
+    half = case.value(case.made(), case.logits(target, torch.bfloat16, 20), target)
+    require(bool(torch.isfinite(half)), "bfloat16 gave no finite value", STABLE)
+
+
+def leaves_logits_and_targets_alone(case: LossCase) -> None:
+    """Neither argument is changed in place."""
+    target = torch.tensor(BATCHES["mixed"])
+    logits = case.logits(target.tolist()).detach()
+    before = logits.clone(), target.clone()
+    case.value(case.made(), logits, target)
+    mend = "Replace operations in place (x[...] = , x += , x.clamp_) by new tensors"
+    require(torch.equal(logits, before[0]), "the logits were changed", mend)
+    require(torch.equal(target, before[1]), "the target was changed", mend)
+
+
+def counts_ood_samples(case: LossCase) -> None:
+    """As info.supervised says: OOD samples have a part in the loss."""
+    target = torch.tensor(BATCHES["mixed"])
+    reached = _gradient(case, target.tolist())[target < 0].abs().amax(dim=1)
+    require(
+        bool((reached > 0).all()),
+        "OOD samples (target < 0) have no gradient",
+        "Add a term for them, or declare supervised=False",
+    )
+
+
+def ignores_ood_samples(case: LossCase) -> None:
+    """As info.supervised says: OOD samples have no part in the loss."""
+    target = torch.tensor(BATCHES["mixed"])
+    gradient = _gradient(case, target.tolist())
+    require(
+        not gradient[target < 0].any(),
+        "OOD samples (target < 0) have a gradient",
+        "Leave them out, or declare supervised=True",
+    )
+
+
+def reduces_as_told(case: LossCase) -> None:
+    """reduction="none" gives one value per sample, and "sum" their sum."""
+    target = BATCHES["mixed"]
+    logits = case.logits(target)
+    each = case.value(case.made(reduction="none"), logits, target)
+    total = case.value(case.made(reduction="sum"), logits, target)
+    shape = tuple(each.shape)
+    require(
+        shape == (len(target),),
+        f'reduction="none" gave shape {shape} for {len(target)} samples',
+        "Keep the order of the samples, and give zero to those that are left out",
+    )
+    require(
+        torch.allclose(each.sum(), total, rtol=1e-4),
+        f'reduction="sum" gave {float(total):.4g}, the values sum to {float(each.sum()):.4g}',
+        "Reduce the same values in both cases",
+    )
+
+
+def takes_every_pixel(case: LossCase) -> None:
+    """As info.tasks says: logits B x K x H x W with targets B x H x W."""
+    target = torch.tensor([[[0, 1], [-1, 2]], [[3, 3], [0, -1]]])
+    logits = case.logits(target.flatten().tolist())
+    grid = logits.reshape(2, 2, 2, -1).permute(0, 3, 1, 2)
+    flat = case.value(case.made(), logits, target.flatten())
+    found = case.value(case.made(), grid, target)
+    require(
+        torch.allclose(found, flat, rtol=1e-4),
+        f"pixels give {float(found):.6g}, the same samples in a row {float(flat):.6g}",
+        "Work on dim=1 and keep the others, or take Task.SEGMENTATION out of info.tasks",
+    )
+
+
+def _gradient(case: LossCase, target: list[int], scale: float = 2) -> Tensor:
+    logits = case.logits(target, scale=scale)
+    value = case.value(case.made(), logits, target)
+    if not value.requires_grad:  # nothing in the batch counts
+        return torch.zeros_like(logits)
+    return torch.autograd.grad(value, logits)[0]
+
+
+#: for every loss
+RULES = (is_a_module_with_info, works_on_logits_alone, refuses_unknown_options)
+
+#: for a loss of logits
+LOGITS_RULES = (
+    gives_one_finite_number_for_any_batch,
+    has_finite_gradients,
+    has_the_gradient_of_its_value,
+    treats_all_negative_targets_alike,
+    does_not_mind_the_order_of_samples,
+    keeps_float64_and_survives_half_precision,
+    leaves_logits_and_targets_alone,
+)
