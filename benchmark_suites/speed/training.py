@@ -33,7 +33,7 @@ from dpn_plugin.training.processes import Processes
 from dpn_plugin.training.recipe import Recipe
 
 BACKBONES = ("vgg16_cifar", "resnet18")
-BATCH, STEPS, ROUNDS, CLASSES = 64, 3, 3, 10
+BATCH, STEPS, ROUNDS, CLASSES = 32, 2, 3, 10
 LEAST_SHARE, MOST_COST = 0.90, 0.02
 #: the cost is taken in turns of single steps, so that a busy machine slows both alike
 PAIRS = 12
