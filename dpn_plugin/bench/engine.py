@@ -25,7 +25,6 @@ from dpn_plugin.data import Library
 from dpn_plugin.errors import UserError
 from dpn_plugin.files import cannot_write
 from dpn_plugin.outputs import OutputStore
-from dpn_plugin.report import write_report
 from dpn_plugin.training import Run, open_run, train
 from dpn_plugin.training.loop import Monitor
 from dpn_plugin.training.material import Material, load_material
@@ -57,9 +56,10 @@ def run_plan(
     monitor: BenchMonitor,
     device: str = "auto",
     command: str = "",
-) -> Path:
+) -> None:
     """
-    Do what is missing, and write the results and the report.
+    Do what is missing, and write ``results.csv``, ``leaderboard.csv`` and ``bench.json``. Files
+    whose content stays the same are left alone.
 
     :param plan: what to do
     :param out: the folder of the benchmark
@@ -67,7 +67,6 @@ def run_plan(
     :param monitor: is told of every unit, step and detector
     :param device: ``"cpu"``, ``"cuda"``, ... or ``"auto"``
     :param command: the words that started it, for the record
-    :return: the path of the report
     :raises UserError: if another process works in the folder, data is missing, or nothing can run
     """
     started = datetime.now(UTC).isoformat(timespec="seconds")
@@ -81,7 +80,6 @@ def run_plan(
         _write_tables(plan, evaluations, out)
         facts = {"command": command, "device": str(place), "started": started}
         write_bench_record(out, plan, data, evaluations, failed, facts)
-        return write_report([out])
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,18 @@ def write_bench_record(
         "warnings": [*plan.suite.notes, *joined(_warnings(evaluations))],
         "not_run": [{**_NOTHING, **row} for row in _not_run(plan, evaluations, failed)],
     }
-    write_text(out / "bench.json", json.dumps(content, indent=1) + "\n")
+    if not _same(out / "bench.json", content):
+        write_text(out / "bench.json", json.dumps(content, indent=1) + "\n")
+
+
+def _same(path: Path, content: dict[str, Any]) -> bool:
+    """Whether the file says the same already, whoever started what did nothing more."""
+    try:
+        known = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        return False
+    told = {key: content[key] for key in ("command", "started")}
+    return isinstance(known, dict) and known | told == content
 
 
 def _seconds(evaluation: dict[str, Any]) -> float:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from dpn_plugin.files import replacing
+from dpn_plugin.files import write_text
 from dpn_plugin.metrics import RESULT_COLUMNS, over_seeds
 
 __all__ = ["leaderboard", "results_table", "write_table"]
@@ -61,6 +61,7 @@ def leaderboard(results: pd.DataFrame) -> pd.DataFrame:
 
 
 def write_table(path: Path, table: pd.DataFrame) -> None:
-    """Write a table as CSV, whole or not at all."""
-    with replacing(path) as temporary:
-        table.to_csv(temporary, index=False)
+    """Write a table as CSV, whole or not at all; not if the file holds it already."""
+    text = table.to_csv(index=False, lineterminator="\n")
+    if not path.exists() or path.read_bytes() != text.encode():
+        write_text(path, text)

@@ -69,15 +69,23 @@ def bench(
         _use_threads(workers)
     with BenchProgress() as progress:
         command = " ".join(["dpn", *sys.argv[1:]])
-        report = run_plan(
-            plan, out, root=data_root, monitor=progress, device=device, command=command
-        )
+        run_plan(plan, out, root=data_root, monitor=progress, device=device, command=command)
+    report = _report(out)
     _print_leaderboard(out)
     typer.echo(f"Results: {out / 'results.csv'}\nReport:  {report}")
 
 
 def _names(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _report(out: Path) -> Path:
+    from dpn_plugin.report import write_report
+
+    page = out / "report.html"
+    made = page.stat().st_mtime_ns if page.exists() else 0
+    changed = max((out / name).stat().st_mtime_ns for name in ("results.csv", "bench.json"))
+    return page if made > changed else write_report(out)
 
 
 def _use_threads(count: int) -> None:

@@ -1,0 +1,184 @@
+"""A second benchmark does what is missing, and nothing else."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.torch import load_file, save_file
+from tiny_bench import POINTS, bench, record, results, suite_file, times
+
+from dpn_plugin.backbones import Backbone
+from dpn_plugin.bench import Request, make_plan
+from dpn_plugin.errors import UserError
+from dpn_plugin.training.checkpoint import file_hash
+
+RUN = Path("runs/mlp_synthetic/dpn-minus/seed-0")
+
+
+@pytest.fixture(scope="module")
+def first(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("first")
+    bench(suite_file(out, POINTS), out)
+    return out
+
+
+@pytest.fixture
+def copy(first: Path, tmp_path: Path) -> Path:
+    shutil.copytree(first, tmp_path / "copy")
+    return tmp_path / "copy"
+
+
+def again(out: Path, **asked):
+    return bench(out / "mine.toml", out, **asked)
+
+
+def test_all_done_means_nothing_to_do(copy: Path, monkeypatch) -> None:
+    before = times(copy)
+    monkeypatch.setattr(Backbone, "forward", None)
+    monkeypatch.setattr(Backbone, "outputs", None)
+    told = again(copy)
+    assert (told.steps, told.detectors, told.warnings) == (0, [], [])
+    assert times(copy) == before
+
+
+def test_one_more_detector_is_the_only_one_evaluated(copy: Path, tmp_path: Path) -> None:
+    told = again(copy, detectors=("dpn-dent", "dpn-maxp"))
+    assert told.steps == 0
+    assert told.detectors == ["dpn-dent"] * 2
+    fresh = tmp_path / "fresh"
+    bench(copy / "mine.toml", fresh, detectors=("dpn-dent", "dpn-maxp"))
+    assert (copy / "results.csv").read_bytes() == (fresh / "results.csv").read_bytes()
+
+
+def test_the_plan_tells_what_is_left(copy: Path) -> None:
+    request = Request(str(copy / "mine.toml"), detectors=("dpn-maxp", "dpn-dent"), seeds=2)
+    units = make_plan(request, copy).units
+    assert [unit.training for unit in units] == ["reuse", "train", "reuse", "train"]
+    missing = [unit.missing(request.detectors) for unit in units]
+    assert missing == [["dpn-dent"], ["dpn-maxp", "dpn-dent"]] * 2
+    assert units[0].missing(("dpn-maxp",), tuned=True) == ["dpn-maxp"]
+
+
+def test_other_words_do_not_replace_the_runs(copy: Path) -> None:
+    with pytest.raises(UserError, match=r"another plan \(recipe.epochs: 2 -> 3\). Use another --out"):
+        again(copy, epochs=3)
+
+
+def test_changed_weights_never_read_old_outputs(copy: Path) -> None:
+    path = copy / RUN / "classifier.safetensors"
+    save_file({name: -tensor for name, tensor in load_file(path).items()}, path)
+    run = json.loads((copy / RUN / "run.json").read_text("utf-8"))
+    run["networks"]["classifier"]["sha256"] = file_hash(path)
+    (copy / RUN / "run.json").write_text(json.dumps(run), "utf-8")
+    before = results(copy)
+    told = again(copy)
+    assert told.steps == 0
+    assert told.detectors == ["dpn-maxp", "dpn-mi", "mahalanobis"]
+    changed = results(copy)["value"] != before["value"]
+    assert set(before["method"][changed]) == {"dpn-minus"}
+
+
+def damaged(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-20])
+
+
+@pytest.mark.parametrize("harm", [damaged, cut])
+@pytest.mark.parametrize(
+    ("pattern", "words"),
+    [
+        ("store/*/logits.npy", "Stored outputs are damaged and will be made again"),
+        ("store/*/entry.json", "Stored outputs are damaged and will be made again"),
+        (f"{RUN}/classifier.safetensors", "the run is trained again"),
+        (f"{RUN}/evaluation.json", "the run is evaluated again"),
+    ],
+)
+def test_damage_is_reported_and_mended(pattern, words, harm, copy: Path, first: Path) -> None:
+    for path in copy.glob(pattern):
+        harm(path)
+    told = again(copy)
+    assert any(words in message for message in told.warnings)
+    assert (copy / "results.csv").read_bytes() == (first / "results.csv").read_bytes()
+    assert again(copy).warnings == []
+
+
+def test_an_unreadable_record_of_a_run_means_training_again(copy: Path, first: Path) -> None:
+    cut(copy / RUN / "run.json")
+    told = again(copy)
+    assert "run.json is damaged; the run is trained again." in told.warnings[0]
+    assert told.steps == 16
+    assert (copy / "results.csv").read_bytes() == (first / "results.csv").read_bytes()
+
+
+@pytest.mark.parametrize("name", ["results.csv", "leaderboard.csv", "bench.json"])
+def test_results_are_written_again(name: str, copy: Path, first: Path) -> None:
+    cut(copy / name)
+    assert again(copy).detectors == []
+    if name == "bench.json":
+        ours, theirs = record(copy), record(first)
+        assert ours | {"started": theirs["started"]} == theirs
+    else:
+        assert (copy / name).read_bytes() == (first / name).read_bytes()
+
+
+def drawings(path: Path, shift: int = 0) -> None:
+    random = np.random.default_rng(0)
+    images = random.integers(0, 255, (120, 8, 8), dtype=np.uint8) + np.uint8(shift)
+    np.savez(path, images=images, labels=np.arange(120) % 4)
+
+
+OWN = """
+title = "Drawings"
+detectors = ["dpn-maxp"]
+methods = ["baseline"]
+seeds = 1
+[in_domain]
+source = "npz:data/drawings.npz"
+classes = { first = 3 }
+[far.rest]
+source = "npz:data/drawings.npz"
+classes = { from = 3 }
+[train]
+backbone = "test_resnet"
+stem = "small"
+epochs = 1
+"""
+
+
+def test_a_suite_of_ones_own_finds_its_data_beside_the_file(tmp_path: Path, monkeypatch) -> None:
+    (tmp_path / "here" / "data").mkdir(parents=True)
+    drawings(tmp_path / "here" / "data" / "drawings.npz")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    suite = suite_file(tmp_path / "here", OWN)
+    bench(Path("../here/mine.toml"), tmp_path / "out")
+    found = record(tmp_path / "out")
+    assert found["suite"] == "mine"
+    assert found["sets"]["far"]["rest"] == {"source": "npz:data/drawings.npz", "samples": 30}
+    assert found["in_domain_test"]["samples"] == 18
+    drawings(tmp_path / "here" / "data" / "drawings.npz", shift=1)
+    with pytest.raises(UserError, match="The data is not what the run in .* was trained on"):
+        bench(suite, tmp_path / "out")
+
+
+def test_tuning_is_done_on_held_out_data_and_recorded(tmp_path: Path) -> None:
+    suite = suite_file(tmp_path, POINTS)
+    told = bench(suite, tmp_path, detectors=("knn", "dpn-mi"), tune=True)
+    assert told.detectors == ["knn", "dpn-mi"] * 2
+    found = json.loads((tmp_path / RUN / "evaluation.json").read_text("utf-8"))["detectors"]
+    assert found["knn"]["hyperparameters"].keys() == {"k"}
+    assert found["dpn-mi"]["hyperparameters"] == {}
+    path = tmp_path / "runs/mlp_synthetic/baseline/seed-0/evaluation.json"
+    without_outliers = json.loads(path.read_text("utf-8"))["detectors"]["knn"]
+    assert without_outliers["hyperparameters"] == {}
+    assert without_outliers["rows"]
+    assert bench(suite, tmp_path, detectors=("knn", "dpn-mi"), tune=True).detectors == []
+
+

@@ -1,0 +1,146 @@
+"""Suite files: what is wrong with one is said with the key that is wrong."""
+
+from pathlib import Path
+
+import pytest
+from tiny_bench import DIGITS, POINTS, suite_file
+
+import dpn_plugin
+from dpn_plugin.bench import Request, load_suite, make_plan
+from dpn_plugin.errors import UserError
+
+ADDED = {
+    "unknown key": ("title", 'colour = "red"\ntitle', "Unknown key 'colour'"),
+    "misspelt key": ("methods =", "method =", "Unknown key 'method'. Did you mean 'methods'?"),
+    "no title": ('title = "Points"\n', "", "title is missing."),
+    "no training": ("[train]", "[training]", "train is missing."),
+    "wrong type": ("seeds = 1", 'seeds = "1"', "seeds: Input should be a valid integer, not '1'."),
+    "no seeds": ("seeds = 1", "seeds = 0", "seeds: Input should be greater than or equal to 1"),
+    "no list": (
+        'methods = ["baseline", "dpn-minus"]',
+        'methods = "baseline"',
+        "methods: Input should be a valid list, not 'baseline'.",
+    ),
+    "no methods": ('["baseline", "dpn-minus"]', "[]", "methods: List should have at least 1"),
+    "key of a source": (
+        '[far.around]\nsource = "synthetic:gaussians-ood"\nsplit',
+        '[far.around]\nsource = "synthetic:gaussians-ood"\nsplt',
+        "far.around.splt is not a key that a source has. Allowed: source, split, classes",
+    ),
+    "no source": (
+        '[in_domain]\nsource = "synthetic:gaussians"',
+        "[in_domain]\nlimit = 3",
+        "in_domain.source is missing.",
+    ),
+    "limit": ("limit = 100", "limit = 0", "outliers.limit: Input should be greater than or equal"),
+    "set called far": ("[far.around]", "[far.far]", "far.far: 'far' stands for the mean"),
+    "set without a name": ("[far.around]", "[far]", "write [far.NAME]"),
+    "unknown table": ("[far.around]", "[spare]", "Unknown key 'spare'"),
+    "key of training": ("epochs = 2", "epoch = 2", "[train]: Unknown training option 'epoch'"),
+    "value of training": ("epochs = 2", "epochs = -2", "[train]: epochs: Input should be greater"),
+    "recipe": ('recipe = "synthetic"', 'recipe = "sinthetic"', "Did you mean 'synthetic'"),
+    "no text": ("title", "title title", "mine.toml is not valid TOML: "),
+    "paper": ("seeds = 1", 'seeds = 1\npaper_task = "C11"', "paper_task: Input should be 'C10',"),
+    "size": ("seeds = 1", "seeds = 1\ninput_size = [1, 8, 9]", "input_size: Input should be [cha"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", ADDED)
+def test_a_wrong_key_is_named(case: str, tmp_path: Path) -> None:
+    old, new, words = ADDED[case]
+    path = suite_file(tmp_path, POINTS, {old: new})
+    with pytest.raises(UserError) as caught:
+        load_suite(str(path))
+    assert words in str(caught.value)
+    assert "mine.toml" in str(caught.value)
+
+
+def test_sets_are_needed_and_have_one_name_each(tmp_path: Path) -> None:
+    text = POINTS.replace("[far.around]", "[outliers.more]").replace("[outliers]", "[outliers.one]")
+    with pytest.raises(UserError, match=r"no OOD test sets, \[near.NAME\] or \[far.NAME\]"):
+        load_suite(str(suite_file(tmp_path, text)))
+    twice = '[near.around]\nsource = "synthetic:gaussians-ood"\n[train]'
+    with pytest.raises(UserError, match=r"near.around and far.around: names of sets must differ"):
+        load_suite(str(suite_file(tmp_path, POINTS, {"[train]": twice})))
+
+
+def test_a_suite_that_does_not_exist(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="Unknown suite 'digts'. Did you mean 'digits'"):
+        load_suite("digts")
+    with pytest.raises(UserError, match=r"There is no suite file '.*nothing.toml'"):
+        load_suite(str(tmp_path / "nothing.toml"))
+    (tmp_path / "binary.toml").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(UserError, match="cannot be read"):
+        load_suite(str(tmp_path / "binary.toml"))
+
+
+@pytest.mark.parametrize("name", dpn_plugin.list_suites())
+def test_every_suite_that_we_ship_has_a_plan(name: str, tmp_path: Path) -> None:
+    plan = make_plan(Request(name), tmp_path)
+    assert {unit.training for unit in plan.units} == {"train"}
+    assert len(plan.units) == len(plan.suite.methods) * plan.suite.seeds
+    assert plan.not_run == []
+
+
+def test_outliers_and_tests_of_one_source_are_refused_by_the_plan(tmp_path: Path) -> None:
+    path = suite_file(tmp_path, DIGITS, {"classes = [5, 6]": "classes = [5, 8]"})
+    with pytest.raises(UserError, match="outliers 'outliers' .*test set 'eight'.* one data set"):
+        make_plan(Request(str(path)), tmp_path)
+
+
+def test_cifar_100_is_no_outlier_beside_openoods_near_column(tmp_path: Path) -> None:
+    path = Path(str(dpn_plugin.plugins.registry.load("suites", "openood-cifar10")))
+    text = path.read_text("utf-8").replace(
+        "folder:images_classic/tin597", "openood:cifar10/test_cifar100"
+    )
+    with pytest.raises(UserError, match="'cifar100'"):
+        make_plan(Request(str(suite_file(tmp_path, text))), tmp_path)
+
+
+def test_the_command_line_overrides_the_suite(tmp_path: Path) -> None:
+    request = Request(
+        str(suite_file(tmp_path, DIGITS)),
+        backbones=("test_vit", "test_resnet", "test_vit"),
+        methods=("oe", "baseline", "oe"),
+        detectors=("dpn-m*", "energy", "dpn-mi"),
+        seeds=2,
+        epochs=7,
+        limit=30,
+    )
+    plan = make_plan(request, tmp_path)
+    titles = [unit.title for unit in plan.units]
+    assert titles == [
+        f"{backbone} {method} seed {seed}"
+        for backbone in ("test_vit", "test_resnet")
+        for method in ("oe", "baseline")
+        for seed in (0, 1)
+    ]
+    assert plan.detectors == ("dpn-maxp", "dpn-mi", "energy-based")
+    config = plan.units[0].config
+    assert (config.recipe.epochs, config.in_domain.limit, config.outliers[0].limit) == (7, 30, 30)
+    assert plan.suite.far["noise"].limit == 30
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ({"methods": ("basline",)}, "Unknown method 'basline'. Did you mean 'baseline'"),
+        ({"detectors": ("dpn-mu",)}, "Unknown detector 'dpn-mu'. Did you mean 'dpn-mi'"),
+        ({"detectors": ("nothing-*",)}, "No detector matches 'nothing-*'"),
+        ({"backbones": ("resnet81",)}, "'resnet81'"),
+    ],
+)
+def test_unknown_names_are_refused_by_the_plan(asked, words, tmp_path: Path) -> None:
+    with pytest.raises(UserError) as caught:
+        make_plan(Request(str(suite_file(tmp_path, POINTS)), **asked), tmp_path)
+    assert words in str(caught.value)
+
+
+def test_methods_that_need_outliers_are_left_out_where_there_are_none(tmp_path: Path) -> None:
+    text = POINTS.replace("[outliers]", "[far.more]")
+    plan = make_plan(Request(str(suite_file(tmp_path, text))), tmp_path)
+    assert [unit.config.method for unit in plan.units] == ["baseline"]
+    reason = "the suite has no outliers to train with"
+    assert plan.not_run == [{"method": "dpn-minus", "reason": reason}]
+    with pytest.raises(UserError, match="None of the methods oe can be run"):
+        make_plan(Request(str(suite_file(tmp_path, text)), methods=("oe",)), tmp_path)
