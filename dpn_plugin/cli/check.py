@@ -16,7 +16,7 @@ def check(
     ],
     as_json: JsonOption = False,
 ) -> None:
-    """Check a plugin and everything it gives, and say how to mend it."""
+    """Check a plugin and all that it gives."""
     from dpn_plugin.testing.choice import CHECKS
     from dpn_plugin.testing.rules import results
 

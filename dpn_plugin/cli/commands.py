@@ -26,7 +26,7 @@ COMMANDS = {
     "plugins": ("dpn_plugin.cli.plugins:plugins", "Show the plugins, and those that failed."),
     "check": (
         "dpn_plugin.cli.check:check",
-        "Check a plugin and everything it gives, and say how to mend it.",
+        "Check a plugin and all that it gives.",
     ),
     "doctor": ("dpn_plugin.cli.doctor:doctor", "Show versions, devices and what is missing."),
 }

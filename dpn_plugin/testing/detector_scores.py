@@ -31,9 +31,9 @@ def gives_one_finite_score_per_sample(case: DetectorCase) -> None:
 
 def gives_the_same_scores_for_any_batching(case: DetectorCase) -> None:
     """The score of a sample does not depend on the samples beside it."""
-    x = torch.cat([case.toy.inside, case.toy.outside])
+    x = torch.cat([case.toy.inside[:4], case.toy.outside[:4]])
     together = case.scores(case.fitted, x)
-    for size in (1, 7):
+    for size in (1, 3):
         apart = torch.cat([case.scores(case.fitted, part) for part in x.split(size)])
         _same(
             apart,

@@ -32,13 +32,13 @@ def is_a_module_with_info(case: LossCase) -> None:
     require(
         isinstance(case.info, LossInfo),
         f"{type(made).__name__}.info is {case.info!r}",
-        "Give the class `info = LossInfo(tasks=..., inputs={Representation.LOGITS}, supervised=...)`",
+        "Give the class `info = LossInfo(tasks=..., inputs=..., supervised=...)`",
     )
 
 
 def works_on_logits_alone(case: LossCase) -> None:
     """It is called as loss(logits, target)."""
-    inputs = getattr(case.info, "inputs", frozenset())
+    inputs: frozenset[Representation] = getattr(case.info, "inputs", frozenset())
     require(
         inputs == {Representation.LOGITS},
         f"info.inputs is {sorted(each.value for each in inputs)}",
@@ -106,11 +106,11 @@ def does_not_mind_the_order_of_samples(case: LossCase) -> None:
     """A batch and the same batch turned round give the same value."""
     target = torch.tensor(BATCHES["mixed"])
     logits = case.logits(target.tolist())
-    found = [case.value(case.made(), logits, target)]
-    found.append(case.value(case.made(), logits.flip(0), target.flip(0)))
+    found = case.value(case.made(), logits, target)
+    turned = case.value(case.made(), logits.flip(0), target.flip(0))
     require(
-        torch.allclose(*found, rtol=1e-4),
-        f"turned round, the batch gives {float(found[1]):.6g} instead of {float(found[0]):.6g}",
+        torch.allclose(found, turned, rtol=1e-4),
+        f"turned round, the batch gives {float(turned):.6g} instead of {float(found):.6g}",
         "Select samples by their target, never by their place in the batch",
     )
 

@@ -1,0 +1,263 @@
+"""Every rule fails for something that breaks it, and the message says how to mend it."""
+
+from typing import Any
+
+import pytest
+import torch
+from pytorch_ood.api import DetectorInfo, LogitsDetector, LossInfo, Representation, Task
+from torch import nn
+
+from dpn_plugin.data import Samples
+from dpn_plugin.testing import CheckFailed, check_detector, check_loss, parametrize_with_checks
+from dpn_plugin.testing.datasets import DatasetCase, dataset_checks
+from dpn_plugin.testing.rules import results
+
+
+class Sound(LogitsDetector):
+    info = DetectorInfo(tasks={Task.CLASSIFICATION})
+
+    def __init__(self, model: Any = None) -> None:
+        super().__init__()
+        self.model = model
+
+    def predict_logits(self, logits: torch.Tensor) -> torch.Tensor:
+        return -logits.amax(dim=1)
+
+
+class Unreduced(Sound):
+    def predict_logits(self, logits):
+        return -logits
+
+
+class Infinite(Sound):
+    def predict_logits(self, logits):
+        return logits.amax(dim=1) / 0
+
+
+class OfTheBatch(Sound):
+    def predict_logits(self, logits):
+        return -logits.amax(dim=1) + logits.amax()
+
+
+class Forgetful(Sound):
+    calls = 0
+
+    def predict_logits(self, logits):
+        Forgetful.calls += 1
+        return -logits.amax(dim=1) + Forgetful.calls
+
+
+class UpsideDown(Sound):
+    def predict_logits(self, logits):
+        return logits.amax(dim=1)
+
+
+class Training(Sound):
+    def predict(self, x):
+        self.model.train()
+        found = self.predict_logits(self.model(x))
+        return found.detach()
+
+
+class Unlike(Sound):
+    def predict(self, x):
+        with torch.no_grad():
+            return 2 * self.predict_logits(self.model(x))
+
+
+class Eager(Sound):
+    requires_fit = True
+
+    def fit(self, data_loader):
+        return self
+
+
+class Stubborn(Sound):
+    hyperparameter_space = {"t": [1, 2]}  # noqa: RUF012
+    t = 3
+
+    def set_hyperparameters(self, **options):
+        return self
+
+
+class Open(Sound):
+    def __init__(self, model=None, **options):
+        super().__init__(model)
+
+
+class Boastful(Sound):
+    info = DetectorInfo(tasks={Task.SEGMENTATION})
+
+    def predict_logits(self, logits):
+        return -logits.flatten(1).amax(dim=1)
+
+
+@pytest.mark.parametrize(
+    ("kind", "rule", "mend"),
+    [
+        (Unreduced, "gives one finite score per sample", "reduce over classes"),
+        (Infinite, "gives one finite score per sample", "logarithms"),
+        (OfTheBatch, "gives the same scores for any batching", "in fit, never of the batch"),
+        (Forgetful, "gives the same scores again", "keep no state"),
+        (UpsideDown, "gives noise larger scores than data", "minus the score"),
+        (Training, "leaves inputs and model alone", "Copy weights|Restore it"),
+        (Unlike, "scores stored logits like inputs", "Leave predict to"),
+        (Eager, "refuses to score before fitting", "RequiresFittingException"),
+        (Stubborn, "can set its hyperparameters", "set_hyperparameters together"),
+        (Open, "refuses unknown options", "instead of"),
+        (Boastful, "scores every pixel", "SEGMENTATION out of info"),
+        (Unreduced, "carries its own info", "Give the class itself"),
+        (lambda model: "text", "is made from a backbone", "Derive from"),
+    ],
+)
+def test_a_broken_detector_is_told_how_to_mend(kind: Any, rule: str, mend: str) -> None:
+    with pytest.raises(CheckFailed, match=f"{rule}: .*({mend})"):
+        check_detector(kind)
+
+
+def test_a_sound_detector_passes_everything_that_applies() -> None:
+    found = check_detector(Sound)
+    assert {each.outcome for each in found} == {"passed"}
+    assert "scores every pixel" not in [each.name for each in found]
+
+
+class Entropy(nn.Module):
+    info = LossInfo(tasks={Task.CLASSIFICATION}, inputs={Representation.LOGITS}, supervised=False)
+
+    def terms(self, logits, target):
+        known = target >= 0
+        log_p = torch.log_softmax(logits[known], dim=1)
+        return -log_p.gather(1, target[known][:, None]).flatten()
+
+    def forward(self, logits, target):
+        return self.terms(logits, target).sum() / max(1, int((target >= 0).sum()))
+
+
+class EmptyMean(Entropy):
+    def forward(self, logits, target):
+        return self.terms(logits, target).mean()
+
+
+class Overflowing(Entropy):
+    def forward(self, logits, target):
+        alpha = logits.exp()
+        return super().forward((alpha / alpha.sum(dim=1, keepdim=True)).log(), target)
+
+
+class Cut(Entropy):
+    def forward(self, logits, target):
+        return super().forward(logits, target) * logits.detach().pow(2).sum()
+
+
+class MinusOne(Entropy):
+    def forward(self, logits, target):
+        return super().forward(logits, target) + (target == -1).sum() * logits.sum()
+
+
+class Ordered(Entropy):
+    def forward(self, logits, target):
+        return super().forward(logits, target) + logits[0].sum()
+
+
+class Single(Entropy):
+    def forward(self, logits, target):
+        return super().forward(logits.float(), target)
+
+
+class InPlace(Entropy):
+    def forward(self, logits, target):
+        target.clamp_(min=0)
+        return super().forward(logits, target)
+
+
+class Lazy(Entropy):
+    info = LossInfo(tasks={Task.CLASSIFICATION}, inputs={Representation.LOGITS}, supervised=True)
+
+
+class Unsummed(Entropy):
+    def __init__(self, reduction: str = "mean") -> None:
+        super().__init__()
+
+
+class PerPixel(Entropy):
+    info = LossInfo(tasks={Task.SEGMENTATION}, inputs={Representation.LOGITS}, supervised=False)
+
+    def forward(self, logits, target):
+        if logits.ndim == 4:
+            logits, target = logits.mean(dim=(2, 3)), target.amax(dim=(1, 2))
+        return super().forward(logits, target)
+
+
+class OfFeatures(Entropy):
+    info = LossInfo(tasks={Task.CLASSIFICATION}, inputs={Representation.FEATURES}, supervised=True)
+
+
+class OpenLoss(Entropy):
+    def __init__(self, **options):
+        super().__init__()
+
+
+@pytest.mark.parametrize(
+    ("kind", "rule", "mend"),
+    [
+        (EmptyMean, "gives one finite number for any batch", "empty group as zero"),
+        (Overflowing, "has finite gradients", "log_softmax"),
+        (Cut, "has the gradient of its value", "detach"),
+        (MinusOne, "treats all negative targets alike", "target < 0"),
+        (MinusOne, "ignores ood samples", "supervised=True"),
+        (Ordered, "does not mind the order of samples", "never by their place"),
+        (Single, "keeps float64 and survives half precision", "new_tensor"),
+        (InPlace, "leaves logits and targets alone", "in place"),
+        (Lazy, "counts ood samples", "supervised=False"),
+        (Unsummed, "reduces as told", "order of the samples"),
+        (PerPixel, "takes every pixel", "SEGMENTATION out of info"),
+        (OfFeatures, "works on logits alone", "function of logits"),
+        (OpenLoss, "refuses unknown options", "instead of"),
+        (dict, "is a module with info", "nn.Module"),
+    ],
+)
+def test_a_broken_loss_is_told_how_to_mend(kind: Any, rule: str, mend: str) -> None:
+    with pytest.raises(CheckFailed, match=f"{rule}: .*{mend}"):
+        check_loss(kind)
+
+
+def test_a_sound_loss_passes() -> None:
+    assert {each.outcome for each in check_loss(Entropy)} == {"passed"}
+
+
+def _samples(labels: list[int], classes: tuple[str, ...] = ()) -> Samples:
+    inputs = torch.rand(len(labels), 2)
+    return Samples(inputs, torch.tensor(labels, dtype=torch.int64), "points", classes)
+
+
+@pytest.mark.parametrize(
+    ("loader", "rule", "mend"),
+    [
+        (lambda argument, *, split, root: [1], "gives samples", "Return dpn_plugin.data.Samples"),
+        (lambda argument, *, split, root: _samples([0]), "gives the same samples again", "Seed"),
+        (
+            lambda argument, *, split, root: _samples([0, 1], ("one",)),
+            "has a name for every label",
+            "as many names",
+        ),
+        (lambda argument, *, split, root: _samples([0]), "refuses unknown arguments", "UserError"),
+        (
+            lambda argument, *, split, root: {"points": _samples([0])}[argument],
+            "refuses unknown arguments",
+            "UserError",
+        ),
+    ],
+)
+def test_a_broken_source_is_told_how_to_mend(
+    loader: Any, rule: str, mend: str, tmp_path: Any
+) -> None:
+    from dpn_plugin.data import SourceSpec
+
+    case = DatasetCase(SourceSpec.parse("test:points"), loader, tmp_path)
+    messages = {each.name: each.message for each in results(dataset_checks(case))}
+    assert mend in messages[rule]
+
+
+def test_an_unknown_kind_is_answered_with_the_nearest() -> None:
+    with pytest.raises(ValueError, match="'detectors'"):
+        parametrize_with_checks(detector=["dpn-mi"])

@@ -1,0 +1,30 @@
+"""Our own detectors, losses, sources and backbones keep the rules that we hold others to."""
+
+from collections.abc import Callable
+
+import dpn_plugin
+from dpn_plugin.testing import parametrize_with_checks
+
+FLOAT64 = "pytorch-ood 0.4 writes into a float32 tensor: float64 logits raise"
+
+EXPECTED_FAILURES = {
+    ("loss oe", "has the gradient of its value"): FLOAT64,
+    ("loss oe", "keeps float64 and survives half precision"): FLOAT64,
+}
+
+
+@parametrize_with_checks(
+    EXPECTED_FAILURES,
+    detectors=dpn_plugin.list_detectors("dpn-*"),
+    losses=dpn_plugin.list_losses(),
+    datasets=[
+        "sklearn:digits",
+        "sklearn:photograph/china",
+        "synthetic:gaussians",
+        "synthetic:gaussians-ood",
+        "pytorch_ood:GaussianNoise/20",
+    ],
+    backbones=["vgg16_cifar", "mlp_synthetic"],
+)
+def test_a_built_in_keeps_the_rules(check: Callable[[], None]) -> None:
+    check()

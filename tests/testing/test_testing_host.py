@@ -1,0 +1,35 @@
+"""pytorch-ood's detectors under our rules: what they do not keep is listed, with the reason."""
+
+from collections.abc import Callable
+
+import pytest
+
+from dpn_plugin.plugins.pytorch_ood_source import dpn_detectors
+from dpn_plugin.testing import parametrize_with_checks
+
+DIRECTION = "gives noise larger scores than data"
+BATCHING = "gives the same scores for any batching"
+UNTRAINED = "random features: the method reads what training would have shaped"
+
+#: (subject, rule): why the host's detector breaks it on a small ResNet
+HOST_FAILURES = {
+    ("detector dice", DIRECTION): UNTRAINED,
+    ("detector grad-norm", DIRECTION): UNTRAINED,
+    ("detector grad-uncertainty", DIRECTION): UNTRAINED,
+    ("detector knn", DIRECTION): UNTRAINED,
+    ("detector nacue", DIRECTION): UNTRAINED,
+    ("detector mahalanobis-odin", "leaves inputs and model alone"): (
+        "it calls backward(), which leaves gradients in the model; our scores() removes them"
+    ),
+    ("detector mcd", BATCHING): "every batch draws its own dropout masks",
+    ("detector open-max", BATCHING): (
+        "distances are measured only to classes that the batch is predicted as; our scores()"
+        " shows it every class"
+    ),
+}
+
+
+@pytest.mark.slow
+@parametrize_with_checks(HOST_FAILURES, detectors=[entry.name for entry in dpn_detectors()])
+def test_a_detector_of_the_host_keeps_the_rules(check: Callable[[], None]) -> None:
+    check()
