@@ -95,7 +95,8 @@ class Ours:
 
     def steps(self) -> None:
         """Make ``STEPS`` steps."""
-        for _, (inputs, labels) in zip(range(STEPS), self.trainer._stream(0), strict=False):
+        batches = self.trainer.batches.rest_of(epoch=0, step=0)
+        for _, (inputs, labels) in zip(range(STEPS), batches, strict=False):
             self.trainer._train_step(inputs, labels, epoch=0)
 
 

@@ -2,28 +2,27 @@
 
 import math
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 import torch
-from timm.optim import create_optimizer_v2, list_optimizers
-from timm.scheduler import create_scheduler_v2
 from timm.utils import distribute_bn, unwrap_model
 from torch import Tensor, nn
 
 from dpn_plugin.backbones import Backbone
-from dpn_plugin.data import Augmentation, Batches
+from dpn_plugin.data import Augmentation
 from dpn_plugin.data.transform import Transform
-from dpn_plugin.errors import UserError, unknown_name
+from dpn_plugin.errors import UserError
+from dpn_plugin.training.build import rate_schedule, training_optimizer, training_task
 from dpn_plugin.training.checkpoint import Checkpoints
 from dpn_plugin.training.held_out import held_out_metrics
 from dpn_plugin.training.material import Material
+from dpn_plugin.training.paired import PairedBatches
 from dpn_plugin.training.processes import Processes
 from dpn_plugin.training.recipe import Recipe
 from dpn_plugin.training.stopping import StopRequest
-from dpn_plugin.training.task import GroupedTask, NonFinite
+from dpn_plugin.training.task import NonFinite
 
 __all__ = ["Monitor", "Trainer"]
 
@@ -78,17 +77,10 @@ class Trainer:
         self.history: list[Row] = []
         self.sums: Row = {}  # over the steps of this epoch
         self.best: dict[str, Tensor] = {}
-        self.batches, self.outliers = self._batches()
-        self.task = self._task(backbone.to(processes.device))
-        self.optimizer = self._optimizer()
-        # step by step: by epochs, all of a warm-up's first epoch would be at its lowest rate
-        self.scheduler, _ = create_scheduler_v2(
-            self.optimizer,
-            num_epochs=recipe.epochs,
-            updates_per_epoch=len(self.batches),
-            step_on_epochs=False,
-            **recipe.schedule.model_dump(),
-        )
+        self.batches = PairedBatches(material, recipe, processes, seed)
+        self.task = training_task(backbone, self.criterion, recipe, processes)
+        self.optimizer = training_optimizer(self.task, recipe)
+        self.scheduler = rate_schedule(self.optimizer, recipe, len(self.batches))
 
     def run(self, monitor: Monitor, stop: StopRequest) -> dict[str, Tensor]:
         """
@@ -108,7 +100,7 @@ class Trainer:
     def _train_epoch(self, epoch: int, monitor: Monitor, stop: StopRequest) -> None:
         begun, images = time.monotonic(), 0
         self._begin_epoch(epoch)
-        for inputs, labels in self._stream(epoch):
+        for inputs, labels in self.batches.rest_of(epoch, self.step):
             parts = self._train_step(inputs, labels, epoch)
             self.step += 1
             images += len(labels)
@@ -149,17 +141,6 @@ class Trainer:
         accuracy = int(result["correct"]) / max(1, int((labels >= 0).sum()))
         return {"loss": loss, "loss_in": loss_in, "loss_out": loss_out, "accuracy": accuracy}
 
-    def _stream(self, epoch: int) -> Iterator[tuple[Tensor, Tensor]]:
-        start = self.step - epoch * len(self.batches)
-        in_domain = self.batches.epoch(epoch, start)
-        if self.outliers is None:
-            yield from in_domain
-            return
-        for (x, y), (x_out, y_out) in zip(
-            in_domain, self.outliers.forever(self.step), strict=False
-        ):
-            yield torch.cat([x, x_out]), torch.cat([y, y_out])
-
     def _begin_epoch(self, epoch: int) -> None:
         self.task.train()
         set_epoch = getattr(self.criterion, "set_epoch", None)
@@ -182,50 +163,6 @@ class Trainer:
         seed = int(np.random.SeedSequence(words).generate_state(1)[0])
         torch.manual_seed(seed)  # dropout and the like
         return torch.Generator().manual_seed(seed)
-
-    def _batches(self) -> tuple[Batches, Batches | None]:
-        rank, world, seed = self.processes.rank, self.processes.world, self.seed
-        size = min(self.recipe.batch_size, len(self.material.train) // world)
-        batches = Batches(
-            self.material.train,
-            size,
-            shuffle=True,
-            seed=seed,
-            rank=rank,
-            world=world,
-            drop_last=True,
-        )
-        if self.material.outliers is None:
-            return batches, None
-        size = self.recipe.outlier_batch_size
-        return batches, Batches(
-            self.material.outliers, size, shuffle=True, seed=seed + 1, rank=rank, world=world
-        )
-
-    def _optimizer(self) -> torch.optim.Optimizer:
-        recipe = self.recipe
-        if recipe.optimizer not in list_optimizers():
-            raise unknown_name("optimizer", recipe.optimizer, list_optimizers())
-        return create_optimizer_v2(
-            unwrap_model(self.task.get_trainable_module()),
-            opt=recipe.optimizer,
-            lr=recipe.lr,
-            momentum=recipe.momentum,
-            weight_decay=recipe.weight_decay,
-        )
-
-    def _task(self, backbone: Backbone) -> GroupedTask:
-        if self.recipe.channels_last:
-            backbone = backbone.to(memory_format=torch.channels_last)
-        task = GroupedTask(backbone, self.criterion, self.processes.device, self.recipe.amp)
-        if self.recipe.ema_decay is not None:
-            task.setup_ema(decay=self.recipe.ema_decay)
-        if self.recipe.compile:
-            task.compile()
-        if self.processes.world > 1:
-            gpu = self.processes.device.type == "cuda"
-            task.prepare_distributed([self.processes.device] if gpu else None)
-        return task
 
     def _add(self, parts: Row) -> None:
         self.sums = {name: self.sums.get(name, 0.0) + value for name, value in parts.items()}

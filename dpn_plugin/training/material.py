@@ -95,9 +95,7 @@ def load_material(config: TrainConfig, method: Method, library: Library) -> Mate
     return Material(train, held_out, kept, held_out_outliers)
 
 
-def _outliers(
-    config: TrainConfig, method: Method, samples: Samples, library: Library
-) -> Samples:
+def _outliers(config: TrainConfig, method: Method, samples: Samples, library: Library) -> Samples:
     if not config.outliers:
         raise UserError(
             f"Method {method.name!r} needs outliers to train with, and none were given. "

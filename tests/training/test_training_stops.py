@@ -23,6 +23,9 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     return weights(out)
 
 
+CONSTANT = {"sched": "step", "decay_rate": 1.0}
+
+
 class Stop(Exception):
     pass
 
@@ -33,7 +36,7 @@ def interrupt() -> None:
 
 def test_a_loss_that_is_not_finite_stops_the_run_with_the_remedies(tmp_path: Path) -> None:
     with pytest.raises(UserError) as caught:
-        train(points(lr=1e20), tmp_path, device="cpu")
+        train(points(lr=1e20, schedule=CONSTANT), tmp_path, device="cpu")
     message = str(caught.value)
     for word in ("step 2", "learning rate 1e+20", "Lower the rate", "clip_grad", "amp"):
         assert word in message
