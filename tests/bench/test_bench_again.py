@@ -62,7 +62,9 @@ def test_the_plan_tells_what_is_left(copy: Path) -> None:
 
 
 def test_other_words_do_not_replace_the_runs(copy: Path) -> None:
-    with pytest.raises(UserError, match=r"another plan \(recipe.epochs: 2 -> 3\). Use another --out"):
+    with pytest.raises(
+        UserError, match=r"another plan \(recipe.epochs: 2 -> 3\). Use another --out"
+    ):
         again(copy, epochs=3)
 
 
@@ -180,5 +182,3 @@ def test_tuning_is_done_on_held_out_data_and_recorded(tmp_path: Path) -> None:
     assert without_outliers["hyperparameters"] == {}
     assert without_outliers["rows"]
     assert bench(suite, tmp_path, detectors=("knn", "dpn-mi"), tune=True).detectors == []
-
-

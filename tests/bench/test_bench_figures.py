@@ -152,14 +152,15 @@ def test_the_leaderboard_has_the_columns_of_openood(done) -> None:
     row = table.query("method == 'dpn-minus' and detector == 'dpn-mi'").iloc[0]
     wanted = {"method": "dpn-minus", "detector": "dpn-mi", "dataset": "near", "metric": "auroc"}
     assert row["Near-OOD AUROC"] == pytest.approx(100 * figure(out, **wanted))
-    assert row["ID ACC"] == pytest.approx(
-        100 * figure(out, method="dpn-minus", metric="accuracy")
-    )
+    assert row["ID ACC"] == pytest.approx(100 * figure(out, method="dpn-minus", metric="accuracy"))
 
 
 def test_the_gap_is_the_same_without_all_logits_in_memory(done) -> None:
     out, _ = done
-    test, noise = stored(out, "dpn-minus", "in_domain_test"), stored(out, "dpn-minus", "far", "noise")
+    test, noise = (
+        stored(out, "dpn-minus", "in_domain_test"),
+        stored(out, "dpn-minus", "far", "noise"),
+    )
     logits = torch.from_numpy(np.concatenate([test["logits"], noise["logits"]]))
     labels = torch.from_numpy(np.concatenate([test["labels"], noise["labels"]]))
     expected = GaussianKL().fit_logits(logits, labels).gap()

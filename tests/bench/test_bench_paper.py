@@ -10,7 +10,7 @@ from dpn_plugin.bench.suite import load_suite
 TASKS = {"C10": "c10", "C100": "c100", "TIM": "tim"}
 
 
-def one(task: str, **wanted: str) -> pd.Series:
+def one(task: str, /, **wanted: str) -> pd.Series:
     table = paper_figures(task)
     for column, value in wanted.items():
         table = table[table[column] == value]

@@ -170,5 +170,3 @@ def bench_and_die_in(suite: Path, out: Path, place: str, call: int) -> None:
 def bench_quietly(suite: Path, out: Path) -> None:
     torch.set_num_threads(1)
     bench(suite, out)
-
-
