@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dpn_plugin.cli.output import print_table
+from dpn_plugin.cli.threads import WorkersOption, use_threads
 
 if TYPE_CHECKING:
     from dpn_plugin.bench import Plan
@@ -33,9 +34,7 @@ def bench(
         Path | None, typer.Option(help="Folder of the results; runs/SUITE if left out.")
     ] = None,
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, ... or auto.")] = "auto",
-    workers: Annotated[
-        int | None, typer.Option(min=1, help="Threads to compute with; torch decides otherwise.")
-    ] = None,
+    workers: WorkersOption = None,
     tune: Annotated[
         bool, typer.Option("--tune", help="Search detectors' hyper-parameters on held-out data.")
     ] = False,
@@ -65,8 +64,7 @@ def bench(
     if dry_run:
         _print_plan(plan)
         return
-    if workers is not None:
-        _use_threads(workers)
+    use_threads(workers)
     with BenchProgress() as progress:
         command = " ".join(["dpn", *sys.argv[1:]])
         run_plan(plan, out, root=data_root, monitor=progress, device=device, command=command)
@@ -86,12 +84,6 @@ def _report(out: Path) -> Path:
     made = page.stat().st_mtime_ns if page.exists() else 0
     changed = max((out / name).stat().st_mtime_ns for name in ("results.csv", "bench.json"))
     return page if made > changed else write_report(out)
-
-
-def _use_threads(count: int) -> None:
-    import torch
-
-    torch.set_num_threads(count)
 
 
 def _print_plan(plan: "Plan") -> None:

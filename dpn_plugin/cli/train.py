@@ -9,6 +9,7 @@ from dpn_plugin.cli.assignments import assignments
 from dpn_plugin.cli.output import JsonOption, is_primary, print_json
 from dpn_plugin.cli.progress import training_progress
 from dpn_plugin.cli.sources import SOURCE_HELP, parse_source
+from dpn_plugin.cli.threads import WorkersOption, use_threads
 
 if TYPE_CHECKING:
     from dpn_plugin.training import Run
@@ -31,6 +32,7 @@ def train(
     epochs: Annotated[int | None, typer.Option(min=1, show_default=_FROM_RECIPE)] = None,
     seed: Annotated[int, typer.Option(min=0, help="Decides the weights, bit for bit.")] = 0,
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, mps or auto.")] = "auto",
+    workers: WorkersOption = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Samples of each source.")] = None,
     image_size: Annotated[
         int | None, typer.Option(min=1, help="Pixels along a side.", show_default=_FROM_RECIPE)
@@ -71,6 +73,7 @@ def train(
         options=_options(option or []),
         seed=seed,
     )
+    use_threads(workers)
     with training_progress() as monitor:
         run = trained(config, out, root=data_root, device=device, force=force, monitor=monitor)
     if is_primary():
