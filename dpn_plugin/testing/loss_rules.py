@@ -5,6 +5,7 @@ from pytorch_ood.api import LossInfo, Representation
 from torch import Tensor, nn
 from torch.autograd.gradcheck import GradcheckError
 
+from dpn_plugin.plugins.options import takes
 from dpn_plugin.testing.loss_case import BATCHES, LossCase
 from dpn_plugin.testing.rules import CheckFailed, require
 
@@ -159,6 +160,11 @@ def ignores_ood_samples(case: LossCase) -> None:
 
 def reduces_as_told(case: LossCase) -> None:
     """reduction="none" gives one value per sample, and "sum" their sum."""
+    require(
+        takes(case.factory, "reduction"),
+        "it has no option reduction, which training sets",
+        'Take reduction="mean", and "sum" and "none" too',
+    )
     target = BATCHES["mixed"]
     logits = case.logits(target)
     each = case.value(case.made(reduction="none"), logits, target)

@@ -124,18 +124,25 @@ def test_a_sound_detector_passes_everything_that_applies() -> None:
 class Entropy(nn.Module):
     info = LossInfo(tasks={Task.CLASSIFICATION}, inputs={Representation.LOGITS}, supervised=False)
 
+    def __init__(self, reduction: str = "mean") -> None:
+        super().__init__()
+        self.reduction = reduction
+
     def terms(self, logits, target):
-        known = target >= 0
-        log_p = torch.log_softmax(logits[known], dim=1)
-        return -log_p.gather(1, target[known][:, None]).flatten()
+        log_p = torch.log_softmax(logits, dim=1)
+        right = log_p.gather(1, target.clamp(min=0)[:, None]).flatten()
+        return torch.where(target >= 0, -right, 0)
 
     def forward(self, logits, target):
-        return self.terms(logits, target).sum() / max(1, int((target >= 0).sum()))
+        terms = self.terms(logits, target)
+        if self.reduction == "mean":
+            return terms.sum() / max(1, int((target >= 0).sum()))
+        return terms if self.reduction == "none" else terms.sum()
 
 
 class EmptyMean(Entropy):
     def forward(self, logits, target):
-        return self.terms(logits, target).mean()
+        return self.terms(logits, target)[target >= 0].mean()
 
 
 class Overflowing(Entropy):
