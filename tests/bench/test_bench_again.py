@@ -166,7 +166,7 @@ def test_a_suite_of_ones_own_finds_its_data_beside_the_file(tmp_path: Path, monk
     assert found["sets"]["far"]["rest"] == {"source": "npz:data/drawings.npz", "samples": 30}
     assert found["in_domain_test"]["samples"] == 18
     drawings(tmp_path / "here" / "data" / "drawings.npz", shift=1)
-    with pytest.raises(UserError, match="The data is not what the run in .* was trained on"):
+    with pytest.raises(UserError, match=r"The data is not what the run in .* was trained on"):
         bench(suite, tmp_path / "out")
 
 

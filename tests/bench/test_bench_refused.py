@@ -62,7 +62,7 @@ def test_a_backbone_that_cannot_serve_leaves_the_others_alone(tmp_path: Path) ->
 
 def test_training_that_breaks_leaves_no_figures(tmp_path: Path) -> None:
     suite = suite_file(tmp_path, POINTS, {"epochs = 2": "epochs = 2\nlr = 1e30"})
-    with pytest.raises(UserError, match="Nothing could be run. Training stopped at step"):
+    with pytest.raises(UserError, match=r"Nothing could be run. Training stopped at step"):
         bench(suite, tmp_path / "out")
     assert not (tmp_path / "out" / "results.csv").exists()
 
@@ -113,7 +113,7 @@ def test_a_run_is_not_tested_on_other_classes_or_on_its_own_outliers(tmp_path: P
     with pytest.raises(UserError, match=r"trained on synthetic:gaussians, .* about sklearn:digits"):
         only_eval(digits, run, tmp_path / "out")
     text = POINTS.replace("[outliers]", "[near.close]").replace("limit = 100\n", "")
-    with pytest.raises(UserError, match="test set 'close' .* come from one data set"):
+    with pytest.raises(UserError, match=r"test set 'close' .* come from one data set"):
         only_eval(suite_file(tmp_path, text), run, tmp_path / "out")
     with pytest.raises(UserError, match="holds no trained run"):
         only_eval(suite, tmp_path, tmp_path / "out")

@@ -65,7 +65,7 @@ def test_sets_are_needed_and_have_one_name_each(tmp_path: Path) -> None:
 
 
 def test_a_suite_that_does_not_exist(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="Unknown suite 'digts'. Did you mean 'digits'"):
+    with pytest.raises(UserError, match=r"Unknown suite 'digts'. Did you mean 'digits'"):
         load_suite("digts")
     with pytest.raises(UserError, match=r"There is no suite file '.*nothing.toml'"):
         load_suite(str(tmp_path / "nothing.toml"))
@@ -84,7 +84,7 @@ def test_every_suite_that_we_ship_has_a_plan(name: str, tmp_path: Path) -> None:
 
 def test_outliers_and_tests_of_one_source_are_refused_by_the_plan(tmp_path: Path) -> None:
     path = suite_file(tmp_path, DIGITS, {"classes = [5, 6]": "classes = [5, 8]"})
-    with pytest.raises(UserError, match="outliers 'outliers' .*test set 'eight'.* one data set"):
+    with pytest.raises(UserError, match=r"outliers 'outliers' .*test set 'eight'.* one data set"):
         make_plan(Request(str(path)), tmp_path)
 
 
