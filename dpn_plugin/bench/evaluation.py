@@ -34,7 +34,7 @@ def read_evaluation(path: Path) -> dict[str, Any] | None:
 
 def write_evaluation(path: Path, content: dict[str, Any]) -> None:
     """Write it, whole or not at all."""
-    write_text(path, json.dumps({"sha256": _seal(content), **content}) + "\n")
+    write_text(path, _text({"sha256": _seal(content), **content}) + "\n")
 
 
 def missing_detectors(
@@ -55,4 +55,9 @@ def _usable(found: dict[str, Any], tuned: bool) -> bool:
 
 
 def _seal(content: dict[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(_text(content, sort_keys=True).encode()).hexdigest()
+
+
+def _text(content: dict[str, Any], sort_keys: bool = False) -> str:
+    # a plugin's hyper-parameters can be of any type
+    return json.dumps(content, sort_keys=sort_keys, default=str)
