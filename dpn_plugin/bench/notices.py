@@ -36,26 +36,41 @@ class Notices:
 
 @contextmanager
 def noticed(told: Callable[[str], None]) -> Iterator[Notices]:
-    """Within the block, warnings of Python and of our loggers become notices instead of print."""
-    notices, handler, log = Notices(told), logging.Handler(), logging.getLogger("dpn_plugin")
-    handler.emit = lambda record: notices.add(record.getMessage())  # type: ignore[method-assign]
-    handler.setLevel(logging.WARNING)
+    """Within the block, warnings of Python and of the loggers become notices instead of print."""
+    notices = Notices(told)
 
     def show(message: Warning | str, *place: Any, **more: Any) -> None:
         notices.add(" ".join(str(message).split()))
 
-    propagated = log.propagate
-    log.addHandler(handler)
-    log.propagate = False
-    try:
-        with warnings.catch_warnings():
-            for category in (UserWarning, RuntimeWarning):
-                warnings.simplefilter("always", category)  # every run has its own, not the first
-            warnings.showwarning = show
-            yield notices
-    finally:
-        log.removeHandler(handler)
-        log.propagate = propagated
+    with _Listener(notices), warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # for developers, not for readers
+        for category in (UserWarning, RuntimeWarning):
+            warnings.simplefilter("always", category)  # every run has its own, not the first alone
+        warnings.showwarning = show
+        yield notices
+
+
+class _Listener(logging.Handler):
+    """Takes the warnings of our loggers and the host's, and keeps them from others."""
+
+    def __init__(self, notices: Notices) -> None:
+        super().__init__(logging.WARNING)
+        self.notices = notices
+        self.loggers = [logging.getLogger(name) for name in ("dpn_plugin", "pytorch_ood")]
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.notices.add(record.getMessage())
+
+    def __enter__(self) -> None:
+        self.propagated = [log.propagate for log in self.loggers]
+        for log in self.loggers:
+            log.addHandler(self)
+            log.propagate = False
+
+    def __exit__(self, *problem: Any) -> None:
+        for log, propagated in zip(self.loggers, self.propagated, strict=True):
+            log.removeHandler(self)
+            log.propagate = propagated
 
 
 def joined(messages: Iterable[tuple[str, str]]) -> list[str]:
