@@ -96,10 +96,10 @@ def test_the_gap_is_the_divergence_of_the_sample_moments() -> None:
     pairs = [("correct", "ood"), ("ood", "correct"), ("misclassified", "ood")]
     pairs.append(("ood", "misclassified"))
     gap = GaussianKL().fit_logits(*fit).gap()
-    assert set(gap) == {f"{a}_to_{b}" for a, b in pairs}
+    assert set(gap) == {f"kl_{a}_{b}" for a, b in pairs}
     for a, b in pairs:
         expected = functional.gaussian_kl(*moments[a], *moments[b]).item()
-        assert gap[f"{a}_to_{b}"] == pytest.approx(expected, rel=1e-5)
+        assert gap[f"kl_{a}_{b}"] == pytest.approx(expected, rel=1e-5)
 
 
 def test_without_ood_samples_the_score_is_minus_the_in_domain_density() -> None:
