@@ -125,5 +125,5 @@ def _chosen(size: int, key: str) -> Any:
     if size <= MOST_SAMPLES:
         return slice(None)
     # the same samples every time, others for other data
-    random = np.random.default_rng(zlib.crc32(key.encode()))
-    return np.sort(random.choice(size, MOST_SAMPLES, replace=False))
+    generator = np.random.default_rng(zlib.crc32(key.encode()))
+    return np.sort(generator.choice(size, MOST_SAMPLES, replace=False))
