@@ -64,7 +64,7 @@ def _narrow_swin(pixels: int) -> Backbone:
 BACKBONES = {
     "vgg16_cifar": _timm("vgg16_cifar", epochs=5),
     "test_resnet": _timm("test_resnet", epochs=6),
-    "test_vit": _timm("test_vit", epochs=20),
+    "test_vit": _timm("test_vit", epochs=40),
     "test_efficientnet": _timm("test_efficientnet", epochs=10),
     "test_convnext": _timm("test_convnext", epochs=20),
     "mobilenetv3_small_050": _timm("mobilenetv3_small_050", epochs=10),

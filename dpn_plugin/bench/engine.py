@@ -2,50 +2,24 @@
 
 import fcntl
 import os
-import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-import torch
-
-from dpn_plugin.bench.data import TestData, load_test_data
-from dpn_plugin.bench.evaluate import evaluate
+from dpn_plugin.bench.executor import BenchMonitor, Executor, LocalExecutor, Outcome
 from dpn_plugin.bench.notices import Notices, noticed
-from dpn_plugin.bench.outputs import RunOutputs
 from dpn_plugin.bench.paper import against_paper
 from dpn_plugin.bench.plan import Plan
 from dpn_plugin.bench.record import write_bench_record
 from dpn_plugin.bench.results import leaderboard, results_table, write_table
-from dpn_plugin.bench.unit import Unit
-from dpn_plugin.data import Library
+from dpn_plugin.bench.workshop import Job, Workshop
 from dpn_plugin.errors import UserError
 from dpn_plugin.files import cannot_write
-from dpn_plugin.outputs import OutputStore
-from dpn_plugin.training import Run, open_run, train
-from dpn_plugin.training.loop import Monitor
-from dpn_plugin.training.material import Material, load_material
 from dpn_plugin.training.processes import Processes
-from dpn_plugin.training.record import write_record
-from dpn_plugin.training.run import method_of
 
-__all__ = ["BenchMonitor", "run_plan"]
-
-
-class BenchMonitor(Monitor, Protocol):
-    """Who wants to know how a benchmark goes."""
-
-    def unit_started(self, index: int, total: int, unit: Unit) -> None:
-        """A unit begins."""
-
-    def evaluating(self, unit: Unit, detector: str) -> None:
-        """A detector of a unit begins."""
-
-    def warned(self, message: str) -> None:
-        """Something a reader of the results should know."""
+__all__ = ["run_plan"]
 
 
 def run_plan(
@@ -56,7 +30,8 @@ def run_plan(
     monitor: BenchMonitor,
     device: str = "auto",
     command: str = "",
-) -> None:
+    executor: Executor | None = None,
+) -> bool:
     """
     Do what is missing, and write ``results.csv``, ``leaderboard.csv`` and ``bench.json``. Files
     whose content stays the same are left alone.
@@ -67,98 +42,37 @@ def run_plan(
     :param monitor: is told of every unit, step and detector
     :param device: ``"cpu"``, ``"cuda"``, ... or ``"auto"``
     :param command: the words that started it, for the record
+    :param executor: who does the units; this process if left out
+    :return: whether this process wrote the results: of those that ``torchrun`` starts, one does
     :raises UserError: if another process works in the folder, data is missing, or nothing can run
     """
     started = datetime.now(UTC).isoformat(timespec="seconds")
-    place = _place(device)
-    with _only_writer(out), noticed(monitor.warned) as notices:
+    processes = Processes.join(device)
+    with noticed(monitor.warned) as notices, _only_writer(out, processes):
         _tell_left_out(plan, notices)
-        library = Library(root, plan.base)
-        data = load_test_data(plan, library)
-        session = _Session(plan, data, library, OutputStore(out / "store"), place, monitor, notices)
-        evaluations, failed = session.run()
-        _write_tables(plan, evaluations, out)
-        facts = {"command": command, "device": str(place), "started": started}
-        write_bench_record(out, plan, data, evaluations, failed, facts)
-
-
-@dataclass(frozen=True)
-class _Session:
-    plan: Plan
-    data: TestData
-    library: Library
-    store: OutputStore
-    device: torch.device
-    monitor: BenchMonitor
-    notices: Notices
-
-    def run(self) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-        """:return: the evaluations, and the units that have none, with reasons"""
-        evaluations, failed = [], []
-        for index, unit in enumerate(self.plan.units):
-            self.monitor.unit_started(index, len(self.plan.units), unit)
-            try:
-                evaluations.append(self._evaluated(unit))
-            except UserError as error:
-                failed.append({**unit.key, "reason": str(error)})
-                self.notices.add(f"{unit.title} is not run: {error}")
+        workshop = Workshop(Job(plan, out, root, device), processes, notices)
+        data = workshop.data  # what is missing shows before anything is trained
+        outcomes = _outcomes((executor or LocalExecutor()).run(workshop, monitor), plan, notices)
+        if not processes.primary:
+            return False
+        failed = [{**plan.units[i].key, "reason": o.reason} for i, o in outcomes if o.reason]
+        evaluations = [o.evaluation for _, o in outcomes if o.evaluation is not None]
         if not evaluations:
             raise UserError(f"Nothing could be run. {failed[0]['reason']}")
-        return evaluations, failed
-
-    def _evaluated(self, unit: Unit) -> dict[str, Any]:
-        if damage := unit.damage:
-            self._discard(unit, damage)
-        material = load_material(unit.config, method_of(unit.config), self.library)
-        run = self._trained(unit, material)
-        outputs = RunOutputs(run, self.store, self.data, material, self.device)
-        found = evaluate(
-            outputs,
-            unit.scorers(self.plan.detectors),
-            unit.folder,
-            tuned=self.plan.tune,
-            notices=self.notices,
-            told=lambda name: self.monitor.evaluating(unit, name),
-        )
-        if unit.trained is None:
-            _note_costs(run, found)
-        return found
-
-    def _trained(self, unit: Unit, material: Material) -> Run:
-        if unit.trained is not None:
-            run = open_run(unit.trained)
-        else:
-            run = train(
-                unit.config,
-                unit.folder,
-                device=str(self.device),
-                monitor=self.monitor,
-                material=material,
-            )
-        if run.record["data"] != material.fingerprints():
-            raise UserError(
-                f"The data is not what the run in {run.folder} was trained on, though it has the "
-                "same name. Use another --out, or bring back the data."
-            )
-        return run
-
-    def _discard(self, unit: Unit, damage: str) -> None:
-        if unit.trained is not None:
-            raise UserError(f"{damage}; train the run again.")
-        self.notices.add(f"{damage}; the run is trained again.")
-        shutil.rmtree(unit.folder)
+        _write_tables(plan, evaluations, out)
+        facts = {"command": command, "device": str(processes.device), "started": started}
+        write_bench_record(out, plan, data, evaluations, failed, facts)
+        return True
 
 
-def _note_costs(run: Run, evaluation: dict[str, Any]) -> None:
-    """Time and memory of every detector, for those who look into ``run.json``."""
-    costs = {
-        name: {"seconds": found["seconds"], "peak_memory": found["peak_memory"]}
-        for name, found in evaluation["detectors"].items()
-    }
-    known = run.record.get("detectors", {})
-    if known | costs != known:
-        run.record["detectors"] = known | costs
-        write_record(run.folder, run.record)
+def _outcomes(found: Iterable[Outcome], plan: Plan, notices: Notices) -> list[tuple[int, Outcome]]:
+    """:return: the outcomes by number, in the plan's order; failures are told as they come"""
+    outcomes = {}
+    for each in found:
+        outcomes[each.index] = each
+        if each.reason is not None:
+            notices.add(f"{plan.units[each.index].title} is not run: {each.reason}")
+    return sorted(outcomes.items())
 
 
 def _write_tables(plan: Plan, evaluations: list[dict[str, Any]], out: Path) -> None:
@@ -176,18 +90,17 @@ def _tell_left_out(plan: Plan, notices: Notices) -> None:
         notices.add(f"Left out: {', '.join(methods)}; {reason}.")
 
 
-def _place(device: str) -> torch.device:
-    processes = Processes.join(device)
-    if processes.world > 1:
-        raise UserError(
-            "dpn bench is one process. Train with torchrun and dpn train, then evaluate the run "
-            "with dpn bench --only-eval."
-        )
-    return processes.device
-
-
 @contextmanager
-def _only_writer(out: Path) -> Iterator[None]:
+def _only_writer(out: Path, processes: Processes) -> Iterator[None]:
+    lock = processes.from_primary(lambda: _locked(out))
+    try:
+        yield
+    finally:
+        if processes.primary:
+            os.close(lock)
+
+
+def _locked(out: Path) -> int:
     try:
         out.mkdir(parents=True, exist_ok=True)
         lock = os.open(out / ".lock", os.O_RDWR | os.O_CREAT, 0o666)
@@ -195,10 +108,9 @@ def _only_writer(out: Path) -> Iterator[None]:
         raise cannot_write(out, error) from error
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
     except BlockingIOError:
+        os.close(lock)
         raise UserError(
             f"Another dpn bench is at work in {out}. Wait for it, or use another --out."
         ) from None
-    finally:
-        os.close(lock)
+    return lock

@@ -21,12 +21,12 @@ from dpn_plugin.bench.measure import (
 )
 from dpn_plugin.bench.memory import Peak
 from dpn_plugin.bench.notices import Notices
-from dpn_plugin.bench.outputs import RunOutputs
-from dpn_plugin.bench.scorers import scorer
+from dpn_plugin.bench.outputs import HELD_OUT, RunOutputs
+from dpn_plugin.bench.scorers import reads_training_data, scorer
 from dpn_plugin.detectors import NotApplicable
 from dpn_plugin.errors import UserError
 
-__all__ = ["evaluate"]
+__all__ = ["evaluate", "sets_to_read"]
 
 
 def evaluate(
@@ -58,6 +58,20 @@ def evaluate(
         record["detectors"][name] = _evaluated(outputs, name, tuned, notices)
         write_evaluation(path, record)
     return {**record, "detectors": {name: record["detectors"][name] for name in scored_with}}
+
+
+def sets_to_read(
+    outputs: RunOutputs, scored_with: Sequence[str], folder: Path, tuned: bool
+) -> list[str]:
+    """:return: the sets whose outputs :func:`evaluate` is going to read"""
+    record = _known(outputs, folder / EVALUATION)
+    missing = missing_detectors(record, scored_with, tuned)
+    sets = list(outputs.data.sets)
+    if missing or record is None:
+        sets += [name for name in HELD_OUT if name in outputs.samples]
+    if any(reads_training_data(outputs, name, tuned) for name in missing):
+        sets.append("train")
+    return sets
 
 
 def _known(outputs: RunOutputs, path: Path) -> dict[str, Any] | None:

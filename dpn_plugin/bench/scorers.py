@@ -12,7 +12,7 @@ from dpn_plugin.detectors import GaussianKL, NotApplicable, fit, scores, tune
 from dpn_plugin.outputs import score_chunks
 from dpn_plugin.plugins import registry
 
-__all__ = ["Scorer", "scorer"]
+__all__ = ["Scorer", "reads_training_data", "scorer"]
 
 #: from the name of a test set to its scores
 Scorer = Callable[[str], Tensor]
@@ -53,6 +53,18 @@ def _fitted(detector: Any, outputs: RunOutputs, tuned: bool) -> dict[str, Any]:
     elif detector.requires_fit:
         fit(detector, outputs.arrays("train"), batches)
     return {}
+
+
+def reads_training_data(outputs: RunOutputs, name: str, tuned: bool) -> bool:
+    """:return: whether :func:`scorer` reads outputs for the training data"""
+    if name == BINARY or outputs.method.averages:
+        return False
+    try:
+        detector = registry.create_detector(name, outputs.predictor.classifier)
+    except Exception:  # anybody's detector; the reason is told when it is evaluated
+        return False
+    fits = detector.requires_fit or (tuned and bool(detector.hyperparameter_space))
+    return fits and not isinstance(detector, GaussianKL)
 
 
 def _of_averages(outputs: RunOutputs, name: str) -> Scorer:

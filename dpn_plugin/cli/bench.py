@@ -67,7 +67,11 @@ def bench(
     use_threads(workers)
     with BenchProgress() as progress:
         command = " ".join(["dpn", *sys.argv[1:]])
-        run_plan(plan, out, root=data_root, monitor=progress, device=device, command=command)
+        wrote = run_plan(
+            plan, out, root=data_root, monitor=progress, device=device, command=command
+        )
+    if not wrote:
+        return
     report = _report(out)
     _print_leaderboard(out)
     typer.echo(f"Results: {out / 'results.csv'}\nReport:  {report}")
@@ -78,12 +82,9 @@ def _names(text: str) -> tuple[str, ...]:
 
 
 def _report(out: Path) -> Path:
-    from dpn_plugin.report import write_report
+    from dpn_plugin.report import current_report
 
-    page = out / "report.html"
-    made = page.stat().st_mtime_ns if page.exists() else 0
-    changed = max((out / name).stat().st_mtime_ns for name in ("results.csv", "bench.json"))
-    return page if made > changed else write_report(out)
+    return current_report(out)
 
 
 def _print_plan(plan: "Plan") -> None:

@@ -1,20 +1,28 @@
-"""How a benchmark goes, in one line that changes or, without a terminal, in a few that do not."""
+"""How a benchmark goes: a row for every run under way or, without a terminal, a line for each."""
 
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+)
 
 from dpn_plugin.bench import Unit
+from dpn_plugin.cli.output import is_primary
 
 __all__ = ["BenchProgress"]
 
 
 class BenchProgress:
-    """Shows the units, the steps of the one that trains, and its detectors."""
+    """Shows how many runs are done, and the steps and detectors of those under way."""
 
     def __init__(self) -> None:
-        self.console = Console(stderr=True)
+        self.console = Console(stderr=True, quiet=not is_primary())
         self.progress = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -24,8 +32,7 @@ class BenchProgress:
             console=self.console,
             disable=not self.console.is_terminal,
         )
-        self.units = self.progress.add_task("runs", total=None, note="")
-        self.steps = self.progress.add_task("steps", total=None, note="", visible=False)
+        self.all = self.progress.add_task("runs", total=None, note="")
 
     def __enter__(self) -> "BenchProgress":
         self.progress.start()
@@ -34,24 +41,36 @@ class BenchProgress:
     def __exit__(self, *problem: Any) -> None:
         self.progress.stop()
 
-    def unit_started(self, index: int, total: int, unit: Unit) -> None:
-        name = f"{unit.config.backbone} {unit.config.method} seed {unit.config.seed}"
-        self.progress.update(self.units, total=total, completed=index, note=name)
-        self.progress.update(self.steps, visible=False)
+    def unit(self, index: int, total: int, unit: Unit) -> "_Row":
+        """A run begins."""
+        self.progress.update(self.all, total=total)
         if not self.console.is_terminal:
-            self.console.print(f"[{index + 1}/{total}] {name}", markup=False)
+            self.console.print(f"[{index + 1}/{total}] {unit.title}", markup=False)
+        return _Row(self, self.progress.add_task(unit.title, total=None, note=""))
+
+    def warned(self, message: str) -> None:
+        """Something a reader of the results should know."""
+        self.console.print(message, markup=False)
+
+
+class _Row:
+    """One run under way."""
+
+    def __init__(self, table: BenchProgress, task: TaskID) -> None:
+        self.table, self.task = table, task
 
     def started(self, steps: int, done: int) -> None:
-        self.progress.reset(self.steps, total=steps, completed=done, visible=True, note="")
+        self.table.progress.reset(self.task, total=steps, completed=done)
 
     def stepped(self, images: int, parts: dict[str, float]) -> None:
         note = f"loss {parts['loss']:.3f}, accuracy {parts['accuracy']:.2f}"
-        self.progress.update(self.steps, advance=1, note=note)
+        self.table.progress.update(self.task, advance=1, note=note)
 
     def finished_epoch(self, row: dict[str, float]) -> None: ...
 
-    def evaluating(self, unit: Unit, detector: str) -> None:
-        self.progress.update(self.steps, visible=True, note=f"scoring with {detector}")
+    def evaluating(self, detector: str) -> None:
+        self.table.progress.update(self.task, note=f"scoring with {detector}")
 
-    def warned(self, message: str) -> None:
-        self.console.print(message, markup=False)
+    def ended(self) -> None:
+        self.table.progress.remove_task(self.task)
+        self.table.progress.advance(self.table.all)

@@ -1,11 +1,13 @@
-"""Run a model over a data set, once."""
+"""Run a model over a data set, once, alone or together with other processes."""
 
 from collections.abc import Callable, Iterable, Iterator
 
 import torch
 from torch import Tensor
 
-__all__ = ["collect"]
+from dpn_plugin.training.processes import Processes
+
+__all__ = ["collect", "collect_shares"]
 
 
 def collect(
@@ -25,3 +27,19 @@ def collect(
         with torch.inference_mode():
             outputs = forward(x.to(device))
         yield {**outputs, "labels": labels}
+
+
+def collect_shares(
+    mine: Iterator[dict[str, Tensor]], count: int, processes: Processes
+) -> Iterator[dict[str, Tensor]]:
+    """
+    :param mine: what :func:`collect` gives for the batches of this process: of ``world``, every
+        one from number ``rank`` on
+    :param count: of all batches
+    :param processes: this process and the others, all of which must call this
+    :return: in the primary process, the outputs of all batches in their order; elsewhere nothing
+    """
+    for _ in range(0, count, processes.world):
+        share = next(mine, None)
+        on_cpu = share and {name: tensor.cpu() for name, tensor in share.items()}
+        yield from (each for each in processes.to_primary(on_cpu) if each is not None)

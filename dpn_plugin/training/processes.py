@@ -2,7 +2,9 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from datetime import timedelta
+from functools import cache
+from typing import Any, TypeVar
 
 import torch
 from timm.utils.distributed import init_distributed_device_so
@@ -72,10 +74,18 @@ class Processes:
                 answer = [decide()]
             except UserError as error:
                 answer = [error]
-        dist.broadcast_object_list(answer, src=0, device=self.device)
+        dist.broadcast_object_list(answer, src=0, group=_patient())
         if isinstance(answer[0], UserError):
             raise answer[0]
         return answer[0]  # type: ignore[return-value]
+
+    def to_primary(self, mine: _T) -> list[_T]:
+        """:return: what every process gave, in the order of their numbers; nothing elsewhere"""
+        if self.world == 1:
+            return [mine]
+        given: list[_T] | None = [mine] * self.world if self.primary else None
+        dist.gather_object(mine, given, dst=0, group=_patient())
+        return given or []
 
     def any(self, flag: bool) -> bool:
         """:return: whether the flag is set in some process"""
@@ -86,7 +96,16 @@ class Processes:
     def wait(self) -> None:
         """Wait until all processes are here."""
         if self.world > 1:
-            dist.barrier()
+            dist.barrier(group=_patient())
+
+
+@cache
+def _patient() -> Any:
+    """
+    A group for words, not gradients: over the CPU, and without a limit on waiting, since the
+    others wait while the primary process evaluates. ``torchrun`` ends them if it dies.
+    """
+    return dist.new_group(backend="gloo", timeout=timedelta(days=7))
 
 
 def _resolved(device: str) -> str:

@@ -92,8 +92,9 @@ class Told:
         self.detectors: list[str] = []
         self.warnings: list[str] = []
 
-    def unit_started(self, index: int, total: int, unit: Unit) -> None:
+    def unit(self, index: int, total: int, unit: Unit) -> "Told":
         self.units.append(unit.title)
+        return self
 
     def started(self, steps: int, done: int) -> None: ...
 
@@ -102,8 +103,10 @@ class Told:
 
     def finished_epoch(self, row: dict[str, float]) -> None: ...
 
-    def evaluating(self, unit: Unit, detector: str) -> None:
+    def evaluating(self, detector: str) -> None:
         self.detectors.append(detector)
+
+    def ended(self) -> None: ...
 
     def warned(self, message: str) -> None:
         self.warnings.append(message)
