@@ -27,6 +27,7 @@ from dpn_plugin.backbones import Backbone, create_backbone
 from dpn_plugin.data import Augmentation, Samples
 from dpn_plugin.data.augment import PAPER
 from dpn_plugin.losses import dpn_minus
+from dpn_plugin.training.checkpoint import Checkpoints
 from dpn_plugin.training.loop import Trainer
 from dpn_plugin.training.material import Material
 from dpn_plugin.training.processes import Processes
@@ -87,7 +88,7 @@ class Ours:
             data,
             data.transform(backbone),
             recipe,
-            Path(self.folder.name),
+            Checkpoints(Path(self.folder.name), owner=""),
             Processes(torch.device("cpu")),
             seed=0,
         )

@@ -1,13 +1,12 @@
 """``evaluation.json``: the figures of one run, sealed with their hash."""
 
-import hashlib
-import json
 import logging
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from dpn_plugin.files import write_text
+from dpn_plugin.sealed import sealed, unsealed
 
 __all__ = ["EVALUATION", "FAILED", "missing_detectors", "read_evaluation", "write_evaluation"]
 
@@ -21,20 +20,17 @@ _log = logging.getLogger(__name__)
 def read_evaluation(path: Path) -> dict[str, Any] | None:
     """:return: the content; ``None``, with a warning if it is damaged, where there is none"""
     try:
-        content = json.loads(path.read_text("utf-8"))
-        if content.pop("sha256") == _seal(content):
-            return content
+        return unsealed(path.read_text("utf-8"))
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        pass
-    _log.warning("%s is damaged; the run is evaluated again.", path)
-    return None
+    except (OSError, ValueError):
+        _log.warning("%s is damaged; the run is evaluated again.", path)
+        return None
 
 
 def write_evaluation(path: Path, content: dict[str, Any]) -> None:
     """Write it, whole or not at all."""
-    write_text(path, _text({"sha256": _seal(content), **content}) + "\n")
+    write_text(path, sealed(content))
 
 
 def missing_detectors(
@@ -52,12 +48,3 @@ def missing_detectors(
 
 def _usable(found: dict[str, Any], tuned: bool) -> bool:
     return found["tuned"] == tuned and not (found["reason"] or "").startswith(FAILED)
-
-
-def _seal(content: dict[str, Any]) -> str:
-    return hashlib.sha256(_text(content, sort_keys=True).encode()).hexdigest()
-
-
-def _text(content: dict[str, Any], sort_keys: bool = False) -> str:
-    # a plugin's hyper-parameters can be of any type
-    return json.dumps(content, sort_keys=sort_keys, default=str)

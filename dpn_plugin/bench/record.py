@@ -1,6 +1,5 @@
 """``bench.json``: what a benchmark says about itself."""
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -10,6 +9,7 @@ from dpn_plugin.bench.data import TestData
 from dpn_plugin.bench.notices import joined
 from dpn_plugin.bench.plan import Plan
 from dpn_plugin.files import write_text
+from dpn_plugin.sealed import sealed, unsealed
 from dpn_plugin.training.record import PACKAGES
 
 __all__ = ["write_bench_record"]
@@ -49,17 +49,17 @@ def write_bench_record(
         "not_run": [{**_NOTHING, **row} for row in _not_run(plan, evaluations, failed)],
     }
     if not _same(out / "bench.json", content):
-        write_text(out / "bench.json", json.dumps(content, indent=1) + "\n")
+        write_text(out / "bench.json", sealed(content, indent=1))
 
 
 def _same(path: Path, content: dict[str, Any]) -> bool:
     """Whether the file says the same already, whoever started what did nothing more."""
     try:
-        known = json.loads(path.read_text("utf-8"))
+        known = unsealed(path.read_text("utf-8"))
     except (OSError, ValueError):
         return False
     told = {key: content[key] for key in ("command", "started")}
-    return isinstance(known, dict) and known | told == content
+    return known | told == content
 
 
 def _seconds(evaluation: dict[str, Any]) -> float:

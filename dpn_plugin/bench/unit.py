@@ -1,16 +1,16 @@
 """One run of a benchmark: a network, a method, a seed."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from dpn_plugin.bench.evaluation import EVALUATION, missing_detectors, read_evaluation
+from dpn_plugin.errors import UserError
 from dpn_plugin.training import TrainConfig
 from dpn_plugin.training.checkpoint import file_hash
 from dpn_plugin.training.config import differences
-from dpn_plugin.training.record import CHECKPOINTS, RECORD
+from dpn_plugin.training.record import CHECKPOINTS, RECORD, read_record
 from dpn_plugin.training.run import method_of
 
 __all__ = ["BINARY", "Unit"]
@@ -89,9 +89,8 @@ class Unit:
 
     def _record(self) -> dict[str, Any] | None:
         try:
-            record = json.loads(((self.trained or self.folder) / RECORD).read_text("utf-8"))
-            return record if {"config", "networks"} <= record.keys() else None
-        except (OSError, ValueError, AttributeError):
+            return read_record(self.trained or self.folder) or None
+        except UserError:
             return None
 
     def _checkpoints(self) -> bool:

@@ -1,7 +1,6 @@
 """Checkpoints: folders that appear whole, are checked when read, and hold no pickle but tensors."""
 
 import hashlib
-import json
 import os
 import shutil
 import tempfile
@@ -15,6 +14,7 @@ from torch import Tensor
 
 from dpn_plugin.errors import UserError
 from dpn_plugin.files import cannot_write, replacing, sync
+from dpn_plugin.sealed import sealed, unsealed
 
 __all__ = ["Checkpoints", "file_hash", "read_weights", "write_weights"]
 
@@ -28,10 +28,12 @@ class Checkpoints:
     damaged file costs no more than the time between two of them.
 
     :param folder: where they are
+    :param owner: a hash of all that decides the training; checkpoints of another owner, which a
+        hand or an older plan has left here, do not count
     """
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, owner: str) -> None:
+        self.folder, self.owner = folder, owner
 
     def save(
         self,
@@ -60,8 +62,8 @@ class Checkpoints:
         self._drop_old()
 
     def newest(self) -> Path | None:
-        """:return: the newest checkpoint that is whole and undamaged"""
-        return next((path for path in self._all() if _is_whole(path)), None)
+        """:return: the newest checkpoint that is whole, undamaged and ours"""
+        return next((path for path in self._all() if self._is_good(path)), None)
 
     def load(self, path: Path) -> tuple[dict[str, Any], dict[str, dict[str, Tensor]], Any]:
         """
@@ -84,13 +86,21 @@ class Checkpoints:
         for path in [*self._all()[2:], *self.folder.glob(".writing-*")]:
             shutil.rmtree(path, ignore_errors=True)
 
-    @staticmethod
-    def _write(folder: Path, state: dict, weights: dict, optimizer: dict) -> None:
+    def _is_good(self, path: Path) -> bool:
+        try:
+            known = _read_state(path)
+            whole = all(file_hash(path / name) == found for name, found in known["files"].items())
+            return whole and known["owner"] == self.owner
+        except (OSError, ValueError, KeyError):
+            return False
+
+    def _write(self, folder: Path, state: dict, weights: dict, optimizer: dict) -> None:
         for name, tensors in weights.items():
             save_file(_plain(tensors), folder / f"{name}.safetensors")
         torch.save(optimizer, folder / _OPTIMIZER)
         hashes = {path.name: file_hash(path) for path in sorted(folder.iterdir())}
-        (folder / _STATE).write_text(json.dumps({"state": state, "sha256": hashes}), "utf-8")
+        known = {"owner": self.owner, "state": state, "files": hashes}
+        (folder / _STATE).write_text(sealed(known), "utf-8")
         for path in folder.iterdir():
             sync(path)
 
@@ -137,12 +147,4 @@ def _plain(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
 
 
 def _read_state(path: Path) -> dict[str, Any]:
-    return json.loads((path / _STATE).read_text("utf-8"))
-
-
-def _is_whole(path: Path) -> bool:
-    try:
-        hashes = _read_state(path)["sha256"]
-        return all(file_hash(path / name) == value for name, value in hashes.items())
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return False
+    return unsealed((path / _STATE).read_text("utf-8"))

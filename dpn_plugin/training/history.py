@@ -6,16 +6,18 @@ from typing import Any
 import pandas as pd
 
 from dpn_plugin.files import replacing
+from dpn_plugin.training.checkpoint import file_hash
 
 __all__ = ["write_history"]
 
 
-def write_history(out: Path, networks: dict[str, dict[str, Any]]) -> None:
+def write_history(out: Path, networks: dict[str, dict[str, Any]]) -> dict[str, str]:
     """
     Write ``history.csv`` and ``curves.png``.
 
     :param out: the run's folder
     :param networks: for each network its ``history``, a list of rows
+    :return: the SHA-256 of both files
     """
     rows = [
         {"network": name, **row} for name, entry in networks.items() for row in entry["history"]
@@ -25,6 +27,7 @@ def write_history(out: Path, networks: dict[str, dict[str, Any]]) -> None:
         table.to_csv(temporary, index=False)
     with replacing(out / "curves.png") as temporary:
         _draw(table, temporary)
+    return {name: file_hash(out / name) for name in ("history.csv", "curves.png")}
 
 
 def _draw(table: pd.DataFrame, path: Path) -> None:

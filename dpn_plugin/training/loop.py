@@ -2,7 +2,6 @@
 
 import math
 import time
-from pathlib import Path
 from typing import Protocol
 
 import numpy as np
@@ -53,7 +52,7 @@ class Trainer:
     :param material: the data, with this network's labels
     :param transform: what brings a batch to the network
     :param recipe: how to train
-    :param folder: where checkpoints go
+    :param checkpoints: where it goes on from, and what it saves
     :param processes: this process and the others
     :param seed: of order, augmentation and dropout
     """
@@ -65,14 +64,14 @@ class Trainer:
         material: Material,
         transform: Transform,
         recipe: Recipe,
-        folder: Path,
+        checkpoints: Checkpoints,
         processes: Processes,
         seed: int,
     ) -> None:
         self.recipe, self.processes, self.seed = recipe, processes, seed
         self.material, self.transform = material, transform
         self.criterion, self.selection = (loss.to(processes.device) for loss in losses)
-        self.checkpoints = Checkpoints(folder)
+        self.checkpoints = checkpoints
         self.step, self.best_loss = 0, math.inf
         self.history: list[Row] = []
         self.sums: Row = {}  # over the steps of this epoch

@@ -1,6 +1,5 @@
 """``run.json``: what a folder holds, how it came about, and whether it may be continued."""
 
-import json
 import shutil
 from importlib.metadata import version
 from pathlib import Path
@@ -8,10 +7,11 @@ from typing import Any
 
 from dpn_plugin.errors import UserError
 from dpn_plugin.files import write_text
+from dpn_plugin.sealed import sealed, unsealed
 from dpn_plugin.training.config import TrainConfig, differences
 from dpn_plugin.training.processes import Processes
 
-__all__ = ["CHECKPOINTS", "RECORD", "known_record", "sweep", "write_record"]
+__all__ = ["CHECKPOINTS", "RECORD", "known_record", "read_record", "sweep", "write_record"]
 
 RECORD = "run.json"
 CHECKPOINTS = "checkpoints"
@@ -33,7 +33,7 @@ def known_record(
     """
     asked = config.model_dump(mode="json")
     try:
-        record = _read(out)
+        record = read_record(out)
     except UserError:
         if not force:
             raise
@@ -64,7 +64,7 @@ def sweep(out: Path, record: dict[str, Any]) -> None:
     finished writing. Files that no run wrote stay.
     """
     try:
-        found = _read(out)
+        found = read_record(out)
     except UserError:
         found = {"networks": {}}
     if found and found.get("config") != record["config"]:
@@ -78,19 +78,24 @@ def sweep(out: Path, record: dict[str, Any]) -> None:
 
 def write_record(out: Path, record: dict[str, Any]) -> None:
     """Write ``run.json``."""
-    write_text(out / RECORD, json.dumps(record, indent=1) + "\n")
+    write_text(out / RECORD, sealed(record, indent=1))
 
 
-def _read(out: Path) -> dict[str, Any]:
-    """:return: the record in the folder; empty if there is none"""
+def read_record(out: Path) -> dict[str, Any]:
+    """
+    :param out: the run's folder
+    :return: the record in the folder; empty if there is none
+    :raises UserError: if it is damaged
+    """
     path = out / RECORD
     try:
-        record = json.loads(path.read_text("utf-8"))
+        # records of the first days have no seal
+        record = unsealed(path.read_text("utf-8"), required=False)
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:
         raise _unreadable(path) from error
-    if not isinstance(record, dict) or not {"config", "networks"} <= record.keys():
+    if not {"config", "networks"} <= record.keys():
         raise _unreadable(path)
     return record
 

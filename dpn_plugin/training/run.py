@@ -1,6 +1,5 @@
 """A training run: a folder with weights, configuration and history."""
 
-import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ from dpn_plugin.plugins import registry
 from dpn_plugin.training.checkpoint import read_weights
 from dpn_plugin.training.config import TrainConfig
 from dpn_plugin.training.methods import Method, Network
-from dpn_plugin.training.record import RECORD
+from dpn_plugin.training.record import RECORD, read_record
 
 __all__ = ["Run", "fresh_backbone", "method_of", "open_run"]
 
@@ -75,12 +74,12 @@ def open_run(folder: str | Path) -> Run:
     """
     folder = Path(folder)
     try:
-        record = json.loads((folder / RECORD).read_text("utf-8"))
-        config = TrainConfig.model_validate(record["config"])
-    except FileNotFoundError:
-        raise UserError(f"{folder} holds no trained run: it has no {RECORD}.") from None
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        record = read_record(folder)
+        config = TrainConfig.model_validate(record["config"]) if record else None
+    except ValueError as error:  # a UserError is one, too
         raise UserError(f"{folder / RECORD} cannot be read as the record of a run.") from error
+    if config is None:
+        raise UserError(f"{folder} holds no trained run: it has no {RECORD}.")
     if not record.get("finished"):
         raise UserError(f"The run in {folder} is not finished; the same dpn train goes on with it.")
     return Run(folder, config, record)

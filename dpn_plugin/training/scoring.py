@@ -15,12 +15,12 @@ from dpn_plugin.data import Batches, Samples
 from dpn_plugin.data.pictures import load_pictures
 from dpn_plugin.errors import UserError
 from dpn_plugin.plugins import registry
-from dpn_plugin.training.checkpoint import write_weights
+from dpn_plugin.training.checkpoint import file_hash, write_weights
 from dpn_plugin.training.material import Material
 from dpn_plugin.training.predictor import Predictor
 from dpn_plugin.training.run import Run
 
-__all__ = ["score_table", "write_held_out"]
+__all__ = ["HELD_OUT", "score_table", "write_held_out"]
 
 HELD_OUT = "held_out.safetensors"
 MEASURES = (
@@ -34,7 +34,7 @@ SOURCES = ("p_correct", "p_misclassified", "p_ood")
 _BATCH = 256
 
 
-def write_held_out(run: Run, material: Material, device: torch.device) -> None:
+def write_held_out(run: Run, material: Material, device: torch.device) -> str:
     """
     Keep what the run says about its held-out samples: detectors can be fitted to it without the
     data set.
@@ -42,12 +42,13 @@ def write_held_out(run: Run, material: Material, device: torch.device) -> None:
     :param run: all of its networks are trained
     :param material: its data
     :param device: where to compute
+    :return: the SHA-256 of the file
     """
     predictor = Predictor(run).to(device)
     parts = [part for part in (material.held_out, material.held_out_outliers) if part is not None]
     logits = torch.cat([_logits(predictor, run, part, device) for part in parts])
     labels = torch.cat([part.labels for part in parts])
-    write_weights(run.folder / HELD_OUT, {"logits": logits, "labels": labels})
+    return write_weights(run.folder / HELD_OUT, {"logits": logits, "labels": labels})
 
 
 def score_table(
@@ -100,7 +101,7 @@ def _scorer(run: Run, name: str) -> Any:
         )
     scorer = registry.create_detector(name)
     if scorer.requires_fit:
-        held_out = _held_out(run.folder / HELD_OUT)
+        held_out = _held_out(run)
         try:
             scorer.fit_logits(held_out["logits"], held_out["labels"])
         except ValueError as error:
@@ -108,7 +109,11 @@ def _scorer(run: Run, name: str) -> Any:
     return scorer
 
 
-def _held_out(path: Path) -> dict[str, Tensor]:
-    if not path.is_file():
-        raise UserError(f"{path}, to which detectors are fitted, is missing; train the run again.")
+def _held_out(run: Run) -> dict[str, Tensor]:
+    path, known = run.folder / HELD_OUT, run.record.get("files", {}).get(HELD_OUT)
+    if not path.is_file() or known not in (None, file_hash(path)):
+        raise UserError(
+            f"{path}, to which detectors are fitted, is missing or damaged; the same dpn train or "
+            "dpn bench makes it again."
+        )
     return load_file(path)

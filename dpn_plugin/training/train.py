@@ -13,7 +13,8 @@ from dpn_plugin.backbones.inputs import check_name
 from dpn_plugin.data import Library
 from dpn_plugin.errors import UserError
 from dpn_plugin.plugins import registry
-from dpn_plugin.training.checkpoint import write_weights
+from dpn_plugin.sealed import digest
+from dpn_plugin.training.checkpoint import Checkpoints, file_hash, write_weights
 from dpn_plugin.training.config import TrainConfig
 from dpn_plugin.training.history import write_history
 from dpn_plugin.training.loop import Monitor, Trainer
@@ -23,7 +24,7 @@ from dpn_plugin.training.processes import Processes
 from dpn_plugin.training.recipe import Recipe
 from dpn_plugin.training.record import CHECKPOINTS, known_record, sweep, write_record
 from dpn_plugin.training.run import Run, fresh_backbone, method_of, open_run
-from dpn_plugin.training.scoring import write_held_out
+from dpn_plugin.training.scoring import HELD_OUT, write_held_out
 from dpn_plugin.training.stopping import StopRequest, stop_on_signals
 
 __all__ = ["Silent", "train"]
@@ -56,7 +57,7 @@ def train(
     out, processes, method = Path(out), Processes.join(device), method_of(config)
     check_name(config.backbone)
     record = processes.from_primary(lambda: known_record(out, config, processes, force))
-    if record["finished"]:
+    if record["finished"] and processes.from_primary(lambda: _is_whole(out, record)):
         return open_run(out)
     if material is None:
         material = load_material(config, method, Library(root, base or Path()))
@@ -64,7 +65,8 @@ def train(
     with stop_on_signals() as stop:
         for index, network in enumerate(method.networks):
             if network.name not in record["networks"]:
-                trainer = _trainer(config, method, network, index, material, out, processes)
+                checkpoints = _checkpoints(out, record, network)
+                trainer = _trainer(config, method, network, index, material, checkpoints, processes)
                 processes.from_primary(lambda: _claim(out, record))
                 _finish(trainer, network, record, out, monitor or Silent(), stop)
     processes.from_primary(lambda: _close(Run(out, config, record), material, processes))
@@ -98,11 +100,25 @@ def _claim(out: Path, record: dict[str, Any]) -> None:
     write_record(out, record)
 
 
+def _is_whole(out: Path, record: dict[str, Any]) -> bool:
+    """Whether all that can be made again without training is there, as it was written."""
+    known = record.get("files", {})
+    return all((out / name).is_file() and file_hash(out / name) == known[name] for name in known)
+
+
 def _close(run: Run, material: Material, processes: Processes) -> None:
-    write_held_out(run, material, processes.device)
+    record = run.record
+    if "files" not in record or not _is_whole(run.folder, record):
+        record["files"] = write_history(run.folder, record["networks"])
+    record["files"][HELD_OUT] = write_held_out(run, material, processes.device)
     shutil.rmtree(run.folder / CHECKPOINTS, ignore_errors=True)
-    run.record["finished"] = True
-    write_record(run.folder, run.record)
+    record["finished"] = True
+    write_record(run.folder, record)
+
+
+def _checkpoints(out: Path, record: dict[str, Any], network: Network) -> Checkpoints:
+    owner = digest([record["config"], record["data"], network.name])
+    return Checkpoints(out / CHECKPOINTS / network.name, owner)
 
 
 def _trainer(
@@ -111,7 +127,7 @@ def _trainer(
     network: Network,
     index: int,
     material: Material,
-    out: Path,
+    checkpoints: Checkpoints,
     processes: Processes,
 ) -> Trainer:
     seed = config.seed * 1000 + index  # members of an ensemble differ, runs with other seeds too
@@ -127,7 +143,7 @@ def _trainer(
         material.for_network(network),
         material.transform(backbone),
         _recipe(config.recipe, method),
-        out / CHECKPOINTS / network.name,
+        checkpoints,
         processes,
         seed,
     )
@@ -151,7 +167,7 @@ def _finish(
             "history": trainer.history,
         }
         record["transform"] = trainer.transform.description()
-        write_history(out, record["networks"])
+        record["files"] = write_history(out, record["networks"])
         write_record(out, record)
         trainer.checkpoints.remove()
 

@@ -124,6 +124,27 @@ def test_exchanged_weights_are_not_used(tmp_path: Path) -> None:
         Predictor(run)
 
 
+@pytest.mark.parametrize("name", ["held_out.safetensors", "history.csv", "curves.png"])
+def test_what_needs_no_training_is_made_again(name: str, tmp_path: Path) -> None:
+    train(points(epochs=1), tmp_path, device="cpu")
+    before = (tmp_path / name).read_bytes()
+    (tmp_path / name).write_bytes(before[:-9])
+    trained = (tmp_path / "classifier.safetensors").stat().st_mtime_ns
+    train(points(epochs=1), tmp_path, device="cpu")
+    assert (tmp_path / name).read_bytes() == before
+    assert (tmp_path / "classifier.safetensors").stat().st_mtime_ns == trained
+
+
+def test_a_record_that_was_changed_is_not_used(tmp_path: Path) -> None:
+    train(points(epochs=1), tmp_path, device="cpu")
+    record = tmp_path / "run.json"
+    record.write_text(record.read_text("utf-8").replace('"finished": true', '"finished": 1'))
+    with pytest.raises(UserError, match="not the record of a run"):
+        train(points(epochs=1), tmp_path, device="cpu")
+    with pytest.raises(UserError, match="cannot be read as the record of a run"):
+        open_run(tmp_path)
+
+
 def test_the_record_tells_how_it_came_about(tmp_path: Path) -> None:
     train(points(epochs=1), tmp_path, device="cpu")
     record = json.loads((tmp_path / "run.json").read_text())

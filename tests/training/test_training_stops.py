@@ -1,5 +1,6 @@
 """What ends a run early leaves the last good checkpoint, and one or two sentences."""
 
+import json
 import os
 import subprocess
 from pathlib import Path
@@ -14,6 +15,11 @@ from dpn_plugin.training.checkpoint import Checkpoints
 
 def checkpoints(out: Path) -> list[Path]:
     return sorted((out / "checkpoints" / "classifier").glob("*"))
+
+
+def newest(path: Path) -> Path | None:
+    owner = json.loads((path / "state.json").read_text("utf-8"))["owner"]
+    return Checkpoints(path.parent, owner).newest()
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +67,7 @@ def test_a_damaged_checkpoint_costs_only_the_time_to_the_one_before(
     older, newer = checkpoints(tmp_path)
     damaged = newer / "model.safetensors"
     damaged.write_bytes(damaged.read_bytes()[:-1] + b"x")
-    assert Checkpoints(newer.parent).newest() == older
+    assert newest(older) == older
     train(points(), tmp_path, device="cpu")
     assert weights(tmp_path) == undisturbed
 
@@ -72,7 +78,26 @@ def test_a_missing_part_counts_as_damage(damage: str, tmp_path: Path) -> None:
         train(points(), tmp_path, device="cpu", monitor=At(9, interrupt))
     older, newer = checkpoints(tmp_path)
     (newer / damage).unlink()
-    assert Checkpoints(newer.parent).newest() == older
+    assert newest(older) == older
+
+
+def test_a_checkpoint_of_another_plan_is_not_used(
+    tmp_path: Path, undisturbed: dict[str, str]
+) -> None:
+    with pytest.raises(Stop):
+        train(points(lr=0.5), tmp_path, device="cpu", monitor=At(9, interrupt))
+    (tmp_path / "run.json").unlink()
+    train(points(), tmp_path, device="cpu")
+    assert weights(tmp_path) == undisturbed
+
+
+def test_a_state_that_was_damaged_is_not_used(tmp_path: Path, undisturbed: dict[str, str]) -> None:
+    with pytest.raises(Stop):
+        train(points(), tmp_path, device="cpu", monitor=At(9, interrupt))
+    older, newer = checkpoints(tmp_path)
+    state = newer / "state.json"
+    state.write_text(state.read_text("utf-8").replace('"step": 8', '"step": 9'), "utf-8")
+    assert newest(older) == older
 
 
 @pytest.fixture
