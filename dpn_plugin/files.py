@@ -1,9 +1,11 @@
 """Files that appear whole or not at all."""
 
+import fcntl
+import glob
 import os
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from dpn_plugin.errors import UserError
@@ -18,6 +20,7 @@ def replacing(path: str | Path) -> Iterator[Path]:
 
     The data reaches the disk before the name does, so a reader sees the old file or the new one,
     also after a power cut. When the block raises, the old file stays and the temporary one goes.
+    That of a killed process goes when ``path`` is written again.
 
     :param path: the file to write
     :raises UserError: if the disk is full or the folder cannot be written
@@ -25,11 +28,10 @@ def replacing(path: str | Path) -> Iterator[Path]:
     path = Path(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
-        os.close(handle)
+        _remove_dead(path)
+        handle, temporary = _living(path)
     except OSError as error:
         raise cannot_write(path, error) from error
-    temporary = Path(name)
     try:
         yield temporary
         sync(temporary)
@@ -40,6 +42,7 @@ def replacing(path: str | Path) -> Iterator[Path]:
     except OSError as error:
         raise cannot_write(path, error) from error
     finally:
+        os.close(handle)
         temporary.unlink(missing_ok=True)
 
 
@@ -59,6 +62,24 @@ def sync(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _living(path: Path) -> tuple[int, Path]:
+    """:return: a temporary file, locked: the system takes the lock from a process that dies"""
+    while True:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+        with suppress(OSError):  # a file system without locks: its leftovers stay
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        if os.fstat(handle).st_nlink:
+            return handle, Path(name)
+        os.close(handle)  # it was taken for a dead one's before it was locked
+
+
+def _remove_dead(path: Path) -> None:
+    for left in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):
+        with suppress(OSError), left.open("rb+") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            left.unlink()
 
 
 def _umask() -> int:

@@ -45,6 +45,17 @@ def test_no_file_appears_when_the_block_raises(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == []
 
 
+def test_what_a_killed_writer_left_goes_and_what_a_living_one_writes_stays(tmp_path: Path) -> None:
+    dead = tmp_path / ".results.csv.x1.tmp"
+    dead.write_text("half of the n")
+    with replacing(tmp_path / "results.csv") as living:
+        living.write_text("slow")
+        write_text(tmp_path / "results.csv", "fast")
+        assert living.exists()
+    assert (tmp_path / "results.csv").read_text() == "slow"
+    assert os.listdir(tmp_path) == ["results.csv"]
+
+
 def test_a_full_disk_is_told_in_a_sentence(tmp_path: Path) -> None:
     path = tmp_path / "results.csv"
     write_text(path, "old")
