@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-__all__ = ["UserError", "choices", "unknown_name"]
+__all__ = ["CannotWrite", "UserError", "choices", "unknown_name"]
 
 
 class UserError(ValueError):
@@ -12,6 +12,10 @@ class UserError(ValueError):
 
     The message is one or two sentences: what was wrong, what is allowed, the nearest match.
     """
+
+
+class CannotWrite(UserError):
+    """A full disk, or a folder that cannot be written: when it is mended, the same may go well."""
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> UserError:

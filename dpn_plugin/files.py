@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from dpn_plugin.errors import UserError
+from dpn_plugin.errors import CannotWrite
 
 __all__ = ["cannot_write", "replacing", "sync", "write_text"]
 
@@ -23,7 +23,7 @@ def replacing(path: str | Path) -> Iterator[Path]:
     That of a killed process goes when ``path`` is written again.
 
     :param path: the file to write
-    :raises UserError: if the disk is full or the folder cannot be written
+    :raises CannotWrite: if the disk is full or the folder cannot be written
     """
     path = Path(path)
     try:
@@ -88,7 +88,9 @@ def _umask() -> int:
     return mask
 
 
-def cannot_write(path: Path, error: Exception) -> UserError:
+def cannot_write(path: Path, error: Exception) -> CannotWrite:
     """:return: the sentence for a full disk or a folder that cannot be written"""
-    reason = getattr(error, "strerror", None) or str(error)
-    return UserError(f"Cannot write {path}: {reason}. What was there before is unchanged.")
+    # torch raises an error of its own on top of the system's
+    first = error.__context__ if isinstance(error.__context__, OSError) else error
+    reason = getattr(first, "strerror", None) or str(first)
+    return CannotWrite(f"Cannot write {path}: {reason}. What was there before is unchanged.")

@@ -24,7 +24,7 @@ from dpn_plugin.bench.notices import Notices
 from dpn_plugin.bench.outputs import HELD_OUT, RunOutputs
 from dpn_plugin.bench.scorers import reads_training_data, scorer
 from dpn_plugin.detectors import NotApplicable
-from dpn_plugin.errors import UserError
+from dpn_plugin.errors import CannotWrite, UserError
 
 __all__ = ["evaluate", "sets_to_read"]
 
@@ -116,6 +116,8 @@ def _evaluated(outputs: RunOutputs, name: str, tuned: bool, notices: Notices) ->
         found["rows"] = detector_rows(name, in_scores, out_scores, outputs.arrays("in_domain_test"))
     except NotApplicable as error:
         found["reason"] = f"not applicable: {error}"
+    except CannotWrite:
+        raise  # this is no property of the detector: it is tried again
     except UserError as error:
         found["reason"] = str(error)
     except Exception as error:  # anybody's detector: the others go on

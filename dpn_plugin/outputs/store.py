@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from dpn_plugin.errors import UserError
+from dpn_plugin.errors import CannotWrite, UserError
 from dpn_plugin.outputs.ingredients import Ingredients
 from dpn_plugin.outputs.npy import NpyWriter, sha256
 from dpn_plugin.outputs.staging import discard, publish, staging_folder
@@ -195,4 +195,4 @@ def _failure_named(root: Path) -> Iterator[None]:
         yield
     except OSError as error:
         reason = error.strerror or str(error)
-        raise UserError(f"Cannot use stored outputs in {root}: {reason}.") from error
+        raise CannotWrite(f"Cannot use stored outputs in {root}: {reason}.") from error

@@ -97,7 +97,8 @@ class Checkpoints:
     def _write(self, folder: Path, state: dict, weights: dict, optimizer: dict) -> None:
         for name, tensors in weights.items():
             save_file(_plain(tensors), folder / f"{name}.safetensors")
-        torch.save(optimizer, folder / _OPTIMIZER)
+        with (folder / _OPTIMIZER).open("wb") as file:  # not by name: the system's words are kept
+            torch.save(optimizer, file)
         hashes = {path.name: file_hash(path) for path in sorted(folder.iterdir())}
         known = {"owner": self.owner, "state": state, "files": hashes}
         (folder / _STATE).write_text(sealed(known), "utf-8")

@@ -1,6 +1,7 @@
 """A second benchmark does what is missing, and nothing else."""
 
 import json
+import resource
 import shutil
 from pathlib import Path
 
@@ -129,6 +130,22 @@ def test_results_are_written_again(name: str, copy: Path, first: Path) -> None:
         assert ours | {key: theirs[key] for key in ("started", "sha256")} == theirs
     else:
         assert (copy / name).read_bytes() == (first / name).read_bytes()
+
+
+def test_a_full_disk_is_not_held_against_a_detector(
+    first: Path, copy: Path, tmp_path: Path
+) -> None:
+    suite, out = copy / "mine.toml", tmp_path / "small"
+    bench(suite, out, detectors=("dpn-maxp", "dpn-mi"))
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (150_000, limits[1]))
+    try:  # mahalanobis is the only one that needs features of the training data
+        with pytest.raises(UserError, match=r"Cannot use stored outputs .*: File too large"):
+            bench(suite, out)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert bench(suite, out).detectors == ["mahalanobis"] * 2
+    assert (out / "results.csv").read_bytes() == (first / "results.csv").read_bytes()
 
 
 def drawings(path: Path, shift: int = 0) -> None:
