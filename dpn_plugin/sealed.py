@@ -26,7 +26,10 @@ def unsealed(text: str, *, required: bool = True) -> dict[str, Any]:
     :return: the content, without the hash
     :raises ValueError: if it is damaged
     """
-    content = json.loads(text)
+    try:
+        content = json.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deep") from None
     if not isinstance(content, dict):
         raise ValueError("this is no JSON object")
     seal = content.pop(_SEAL, None)

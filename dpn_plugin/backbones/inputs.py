@@ -62,6 +62,11 @@ def check_name(name: str) -> None:
     """:raises UserError: if timm has no such model, with the nearest names"""
     if not timm.is_model(name):
         raise unknown_name("backbone", name, timm.list_models())
+    try:
+        get_pretrained_cfg(name)
+    except RuntimeError as error:  # what follows the dot names published weights
+        known = timm.list_pretrained(f"{name.partition('.')[0]}.*")
+        raise unknown_name("backbone", name, known) from error
 
 
 def _resolved_stem(name: str, image_size: int | None, stem: str) -> str:

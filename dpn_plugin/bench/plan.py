@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from dpn_plugin.backbones import plan_input
-from dpn_plugin.bench.suite import Suite, load_suite
+from dpn_plugin.bench.suite import MOST_SEEDS, Suite, load_suite
 from dpn_plugin.bench.unit import Unit
 from dpn_plugin.data import check_no_overlap
 from dpn_plugin.errors import UserError
@@ -68,6 +68,8 @@ def make_plan(request: Request, out: Path) -> Plan:
     """
     name, suite, base = load_suite(request.suite)
     suite = _limited(suite, request.limit)
+    if request.seeds is not None and request.seeds > MOST_SEEDS:
+        raise UserError(f"seeds must be at most {MOST_SEEDS}, not {request.seeds}.")
     check_sources(suite)
     methods, not_run = _methods(request.methods or suite.methods, suite)
     backbones = dict.fromkeys(request.backbones or (suite.train.backbone,))

@@ -1,5 +1,6 @@
 """A suite file: which data, which networks, which methods and detectors."""
 
+import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,8 +21,12 @@ from dpn_plugin.data import SourceSpec
 from dpn_plugin.errors import UserError, unknown_name
 from dpn_plugin.plugins import registry
 from dpn_plugin.training import Recipe
+from dpn_plugin.training.recipe import MOST_PIXELS
 
 __all__ = ["Suite", "TrainTable", "load_suite"]
+
+#: more are a slip of the pen, and a plan of millions of runs fills the memory
+MOST_SEEDS = 1000
 
 PAPER_DETECTORS = (
     "dpn-maxp",
@@ -98,7 +103,7 @@ class Suite(BaseModel):
     train: TrainTable
     methods: list[str] = Field(list(PAPER_METHODS), min_length=1)
     detectors: list[str] = Field(list(PAPER_DETECTORS), min_length=1)
-    seeds: StrictInt = Field(3, ge=1)
+    seeds: StrictInt = Field(3, ge=1, le=MOST_SEEDS)
     paper_task: Literal["C10", "C100", "TIM"] | None = None
     notes: list[str] = []
 
@@ -136,8 +141,13 @@ class Suite(BaseModel):
     @field_validator("input_size")
     @classmethod
     def _square(cls, value: tuple[int, int, int] | None) -> tuple[int, int, int] | None:
-        if value is not None and (value[1] != value[2] or value[0] not in (1, 3) or value[1] < 1):
-            raise ValueError("Input should be [channels, size, size] with 1 or 3 channels")
+        if value is not None and (
+            value[1] != value[2] or value[0] not in (1, 3) or not 1 <= value[1] <= MOST_PIXELS
+        ):
+            raise ValueError(
+                "Input should be [channels, size, size] with 1 or 3 channels and a size of at most "
+                f"{MOST_PIXELS}"
+            )
         return value
 
     @property
@@ -157,6 +167,10 @@ def load_suite(name: str) -> tuple[str, Suite, Path]:
         table = tomllib.loads(path.read_text("utf-8"))
     except tomllib.TOMLDecodeError as error:
         raise UserError(f"{path} is not valid TOML: {error}.") from error
+    except RecursionError as error:
+        raise UserError(
+            f"{path} is not a suite: its tables or lists are nested too deep."
+        ) from error
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"{path} cannot be read: {error}.") from error
     try:
@@ -172,10 +186,10 @@ def load_suite(name: str) -> tuple[str, Suite, Path]:
 
 def _suite_path(name: str) -> Path:
     if name.endswith(".toml") or "/" in name:
-        path = Path(name)
-        if not path.is_file():
+        # os.path: a name that the system cannot have is no file either, and no error
+        if not os.path.isfile(name):
             raise UserError(f"There is no suite file {name!r}.")
-        return path
+        return Path(name)
     return Path(registry.load("suites", name))
 
 

@@ -26,6 +26,8 @@ def assignments(items: Iterable[str], option: str) -> dict[str, Any]:
         inner = table
         for name in path:
             inner = inner.setdefault(name, {})
+            if not isinstance(inner, dict):
+                raise UserError(f"{option}: {name!r} has a value and cannot hold {item!r}, too.")
         inner[last] = value_of(value)
     return table
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Any
 
@@ -26,12 +27,24 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[obje
     :param columns: the heads of the columns; cells of the first are never broken
     :param rows: the cells, printed as they are: brackets are no markup
     """
-    table = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
+    table = Table(
+        title=_text(title), title_justify="left", box=None, pad_edge=False, header_style="bold"
+    )
     for index, column in enumerate(columns):
         table.add_column(column, no_wrap=index == 0, overflow="fold")
     for row in rows:
-        table.add_row(*(Text(str(cell)) for cell in row))
+        table.add_row(*(_text(str(cell)) for cell in row))
     Console().print(table)
+
+
+def _text(text: str) -> Text:
+    # names come from files and folders of others: one must not steer the terminal, nor break the
+    # output because it is not UTF-8
+    return Text("".join(c if c.isprintable() or c == "\n" else _escaped(c) for c in text))
+
+
+def _escaped(character: str) -> str:
+    return character.encode("unicode_escape").decode()
 
 
 def print_note(text: str) -> None:
@@ -41,4 +54,6 @@ def print_note(text: str) -> None:
 
 def print_json(value: Any) -> None:
     """:param value: what to print as JSON, on stdout, without colour"""
-    typer.echo(json.dumps(value, indent=2, ensure_ascii=False))
+    text = json.dumps(value, indent=2, ensure_ascii=False)
+    # a file name that is not UTF-8 has lone surrogates, which JSON can hold only as escapes
+    typer.echo(re.sub("[\ud800-\udfff]", lambda found: f"\\u{ord(found[0]):04x}", text))

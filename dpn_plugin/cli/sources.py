@@ -43,7 +43,7 @@ def parse_source(text: str, option: str, limit: int | None = None) -> SourceSpec
 
 
 def _classes(text: str) -> Any:
-    found = re.fullmatch(r"(\d+)-(\d*)", text)
+    found = re.fullmatch(r"(\d{1,9})-(\d{0,9})", text)
     if not found:
         return [value_of(each) if each.isdigit() else each for each in text.split(",")]
     first, last = int(found[1]), found[2]

@@ -7,7 +7,8 @@ import typer
 __all__ = ["WorkersOption", "use_threads"]
 
 WorkersOption = Annotated[
-    int | None, typer.Option(min=1, help="Threads that compute.", show_default="torch decides")
+    int | None,
+    typer.Option(min=1, max=1024, help="Threads that compute.", show_default="torch decides"),
 ]
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["train"]
 
 _FROM_RECIPE = "recipe's own"
+_MOST_SEED = 2**32 - 1
 
 
 def train(
@@ -30,7 +31,9 @@ def train(
     ] = None,
     recipe: Annotated[str, typer.Option(help="c10, c100, tim, synthetic or small.")] = "small",
     epochs: Annotated[int | None, typer.Option(min=1, show_default=_FROM_RECIPE)] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Decides the weights, bit for bit.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, max=_MOST_SEED, help="Decides the weights, bit for bit.")
+    ] = 0,
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, mps or auto.")] = "auto",
     workers: WorkersOption = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Samples of each source.")] = None,

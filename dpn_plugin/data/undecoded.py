@@ -9,6 +9,7 @@ from PIL import Image
 from torch import Tensor
 
 from dpn_plugin.data.resize import centre
+from dpn_plugin.data.room import check_room
 from dpn_plugin.data.samples import Samples
 from dpn_plugin.errors import UserError
 
@@ -61,6 +62,7 @@ class Undecoded:
         first, _ = self.read(int(indices[0]))
         height, width = image_size or (first.height, first.width)
         mode = _mode(first, channels)
+        check_room(len(indices) * (1 if mode == "L" else 3) * height * width, self.name)
         inputs = torch.empty(
             (len(indices), 1 if mode == "L" else 3, height, width), dtype=torch.uint8
         )
@@ -69,7 +71,10 @@ class Undecoded:
             image, label = self.read(index)
             if image_size is None and image.size != (width, height):
                 raise self._sizes_differ(image, (width, height))
-            inputs[row] = _pixels(image, mode, (width, height))
+            try:
+                inputs[row] = _pixels(image, mode, (width, height))
+            except (ValueError, OSError) as error:  # Pillow cannot turn every mode into every other
+                raise UserError(f"{self.name}: image {index} cannot be used: {error}") from error
             labels[row] = label
         return Samples(inputs, labels, self.name, self.classes)
 

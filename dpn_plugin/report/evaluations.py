@@ -1,8 +1,7 @@
 """The stored outputs behind the figures, for pictures."""
 
-import json
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from pydantic import BaseModel
 from torch import Tensor
 
 from dpn_plugin.errors import UserError
@@ -78,6 +78,7 @@ class Evaluation:
         stored = self.store.open(key)
         if stored is None:
             raise UserError(f"The outputs of {self.folder} are missing or damaged; bench again.")
+        _check_arrays(stored.arrays, self.folder)
         rows = _chosen(len(stored.arrays["logits"]), key)
         wanted = ("logits", "labels", "mutual_information", "ood_logits")
         return {
@@ -104,17 +105,45 @@ def evaluations(folders: tuple[Path, ...], subject: Subject) -> Iterator[Evaluat
     return iter(found.values())
 
 
+class _Keys(BaseModel):
+    in_domain_test: str
+    near: dict[str, str] = {}
+    far: dict[str, str] = {}
+
+
+class _Written(BaseModel):
+    """What is used of ``evaluation.json``."""
+
+    backbone: str
+    method: str
+    seed: int
+    outputs: _Keys
+
+
 def _read(path: Path, folder: Path, subject: Subject) -> Evaluation | None:
     try:
-        content = json.loads(path.read_text("utf-8"))
-        if content["backbone"] != subject.backbone:
-            return None
-        store = OutputStore(folder / "store")
-        return Evaluation(
-            path.parent, content["method"], content["seed"], store, content["outputs"]
-        )
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        known = _Written.model_validate_json(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
         raise UserError(f"{path} cannot be read: it is damaged.") from error
+    if known.backbone != subject.backbone:
+        return None
+    store = OutputStore(folder / "store")
+    return Evaluation(path.parent, known.method, known.seed, store, known.outputs.model_dump())
+
+
+def _check_arrays(arrays: Mapping[str, np.ndarray], folder: Path) -> None:
+    """What a folder of somebody else may hold is not what figures can be drawn of."""
+    logits, labels = arrays.get("logits"), arrays.get("labels")
+    if (
+        logits is None
+        or labels is None
+        or logits.dtype.kind != "f"
+        or labels.dtype.kind != "i"
+        or logits.ndim != 2
+        or labels.shape != logits.shape[:1]
+        or not len(logits)
+    ):
+        raise UserError(f"The outputs of {folder} are not logits with a label each; bench again.")
 
 
 def _pooled(sets: list[dict[str, Tensor]]) -> dict[str, Tensor]:

@@ -71,9 +71,13 @@ def dataset_title(dataset: str) -> str:
     return means.get(dataset, dataset)
 
 
+#: file systems take 255 bytes; an ending and the name of a temporary file come on top
+_LONGEST = 150
+
+
 def slug(*names: str) -> str:
     """:return: the names as one name of a file or anchor, with nothing that needs escaping"""
     joined = "-".join(filter(None, names))
-    safe = re.sub(r"[^A-Za-z0-9_.-]+", "-", joined).lstrip("-.")
-    # names that differ only in what was replaced must not share a file
+    safe = re.sub(r"[^A-Za-z0-9_.-]+", "-", joined).lstrip("-.")[:_LONGEST]
+    # names that differ only in what was replaced or cut off must not share a file
     return safe if safe == joined else f"{safe}-{zlib.crc32(joined.encode()):08x}"

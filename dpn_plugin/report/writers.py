@@ -85,11 +85,18 @@ def csv_text(table: Table) -> str:
     out = io.StringIO()
     rows = csv.writer(out, lineterminator="\n")
     kinds = ("mean", "std", "n")
-    rows.writerow(["set", "method", *(f"{c} {kind}" for c in table.columns for kind in kinds)])
+    heads = (_no_formula(f"{c} {kind}") for c in table.columns for kind in kinds)
+    rows.writerow(["set", "method", *heads])
     for block in table.blocks:
         for method, cells in block.rows.items():
-            rows.writerow([block.title, method, *(v for cell in cells for v in _values(cell))])
+            figures = (value for cell in cells for value in _values(cell))
+            rows.writerow([_no_formula(block.title), _no_formula(method), *figures])
     return out.getvalue()
+
+
+def _no_formula(name: str) -> str:
+    # a spreadsheet would compute a name such as "=1+1"; an apostrophe makes it text
+    return f"'{name}" if name.startswith(("=", "+", "-", "@", "\t", "\r")) else name
 
 
 def _values(cell: Cell | None) -> tuple[float | str, ...]:

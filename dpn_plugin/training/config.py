@@ -10,6 +10,10 @@ from dpn_plugin.training.recipe import Recipe
 __all__ = ["TrainConfig", "differences"]
 
 
+#: seeds of the members of an ensemble follow from it, and torch takes 64 bits
+MOST_SEED = 2**32 - 1
+
+
 class TrainConfig(BaseModel):
     """
     Everything that decides the weights. Two runs with equal configurations on one machine end with
@@ -39,7 +43,7 @@ class TrainConfig(BaseModel):
     stem: str = "auto"
     pretrained: bool = False
     options: dict[str, bool | int | float | str] = Field(default_factory=dict)
-    seed: int = Field(0, ge=0)
+    seed: int = Field(0, ge=0, le=MOST_SEED)
 
     @field_validator("outliers", mode="before")
     @classmethod

@@ -2,6 +2,7 @@
 
 import math
 import time
+from pathlib import Path
 from typing import Protocol
 
 import numpy as np
@@ -222,6 +223,13 @@ class Trainer:
         path = self.checkpoints.newest()
         if path is None:
             return
+        try:
+            self._restore(path)
+        # it is whole and was still not written by us: whatever comes up, nothing of it is used
+        except Exception as error:
+            raise UserError(f"{path} is not a checkpoint of this run; remove it.") from error
+
+    def _restore(self, path: Path) -> None:
         state, weights, optimizer = self.checkpoints.load(path)
         self.step, self.history = state["step"], state["history"]
         if self.processes.primary:  # the sums of the others were not kept

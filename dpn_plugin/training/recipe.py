@@ -13,6 +13,10 @@ from dpn_plugin.errors import UserError, unknown_name
 __all__ = ["FineTune", "Recipe", "Schedule", "list_recipes"]
 
 
+#: along a side of an image: beyond all networks, and a single image of it still fits the memory
+MOST_PIXELS = 8192
+
+
 class Schedule(BaseModel):
     """Keywords of timm's ``create_scheduler_v2``, in epochs."""
 
@@ -62,7 +66,7 @@ class Recipe(BaseModel):
     gamma: float = Field(0.5, gt=0)
     augmentation: Augmentation = Augmentation()
     fine_tune: FineTune | None = None
-    image_size: int | None = Field(None, ge=1)
+    image_size: int | None = Field(None, ge=1, le=MOST_PIXELS)
     drop_rate: float | None = Field(None, ge=0, lt=1)
     hold_out: float = Field(0.1, gt=0, lt=1)
     clip_grad: float | None = Field(None, gt=0)

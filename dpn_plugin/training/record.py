@@ -1,6 +1,7 @@
 """``run.json``: what a folder holds, how it came about, and whether it may be continued."""
 
 import shutil
+from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from dpn_plugin.files import write_text
 from dpn_plugin.sealed import sealed, unsealed
 from dpn_plugin.training.config import TrainConfig, differences
 from dpn_plugin.training.processes import Processes
+from dpn_plugin.training.shape import has_known_shape
 
 __all__ = ["CHECKPOINTS", "RECORD", "known_record", "read_record", "sweep", "write_record"]
 
@@ -70,7 +72,8 @@ def sweep(out: Path, record: dict[str, Any]) -> None:
     if found and found.get("config") != record["config"]:
         shutil.rmtree(out / CHECKPOINTS, ignore_errors=True)
         for name in (*found["networks"], "held_out"):
-            (out / f"{name}.safetensors").unlink(missing_ok=True)
+            with suppress(NotADirectoryError):
+                (out / f"{name}.safetensors").unlink(missing_ok=True)
     for name in (RECORD, "history.csv", "curves.png", "*.safetensors"):
         for path in out.glob(f".{name}.*.tmp"):  # as dpn_plugin.files.replacing calls them
             path.unlink(missing_ok=True)
@@ -95,7 +98,7 @@ def read_record(out: Path) -> dict[str, Any]:
         return {}
     except (OSError, ValueError) as error:
         raise _unreadable(path) from error
-    if not {"config", "networks"} <= record.keys():
+    if not has_known_shape(record):
         raise _unreadable(path)
     return record
 

@@ -63,7 +63,12 @@ class Run:
         weights = read_weights(self.folder / f"{network.name}.safetensors", known["sha256"])
         shape = tuple(self.record["input_shape"])
         backbone = fresh_backbone(self.config, network, shape, self.num_classes)
-        backbone.model.load_state_dict(weights)
+        try:
+            backbone.model.load_state_dict(weights)
+        except RuntimeError as error:
+            raise UserError(
+                f"The weights of {self.folder} are not those of {self.config.backbone!r}."
+            ) from error
         return backbone.eval()
 
 

@@ -7,7 +7,6 @@ from typing import Any
 import pandas as pd
 import torch
 from pytorch_ood.api import LogitsDetector
-from safetensors.torch import load_file
 from torch import Tensor
 
 from dpn_plugin import functional
@@ -15,7 +14,7 @@ from dpn_plugin.data import Batches, Samples
 from dpn_plugin.data.pictures import load_pictures
 from dpn_plugin.errors import UserError
 from dpn_plugin.plugins import registry
-from dpn_plugin.training.checkpoint import file_hash, write_weights
+from dpn_plugin.training.checkpoint import file_hash, read_tensors, write_weights
 from dpn_plugin.training.material import Material
 from dpn_plugin.training.predictor import Predictor
 from dpn_plugin.training.run import Run
@@ -116,4 +115,7 @@ def _held_out(run: Run) -> dict[str, Tensor]:
             f"{path}, to which detectors are fitted, is missing or damaged; the same dpn train or "
             "dpn bench makes it again."
         )
-    return load_file(path)
+    held_out = read_tensors(path)
+    if held_out.keys() != {"logits", "labels"}:
+        raise UserError(f"{path} must hold logits and labels, not {sorted(held_out)}.")
+    return held_out

@@ -132,6 +132,8 @@ def test_inputs_of_another_shape_are_refused_naming_both() -> None:
 
 @pytest.mark.parametrize("name", ["efficientvim_m1", "swiftformer_xs", "efficientformerv2_s0"])
 def test_a_model_with_several_heads_is_refused_in_a_sentence(name: str) -> None:
+    if not timm.is_model(name):
+        pytest.skip("timm is older than this model")
     with pytest.raises(UserError, match=f"{name}.*cannot be split"):
         create_backbone(name, 3)
 

@@ -119,7 +119,10 @@ class SampleBench:
         )
         return {
             "config": config.model_dump(mode="json"),
+            "networks": {},
+            "classes": [str(index) for index in range(self.classes)],
             "input_shape": [1, 8, 8],
+            "transform": {"mean": [0.5], "std": [0.5], "size": [8, 8]},
             "finished": True,
         }
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import torch
-from PIL import Image
+from PIL import Image, TiffImagePlugin, WebPImagePlugin  # noqa: F401  # register their formats
 from torchvision.datasets import ImageFolder
 from torchvision.datasets.folder import IMG_EXTENSIONS
 
@@ -13,6 +13,9 @@ from dpn_plugin.data.undecoded import Undecoded
 from dpn_plugin.errors import UserError
 
 __all__ = ["is_image", "load", "reader"]
+
+# Pillow goes by the content: what is called .png but is PostScript would start Ghostscript
+_FORMATS = ("PNG", "JPEG", "PPM", "BMP", "DIB", "TIFF", "WEBP", "GIF")
 
 
 def load(
@@ -63,10 +66,12 @@ def reader(files: list[tuple[str, int]]) -> Callable[[int], tuple[Image.Image, i
     def read(index: int) -> tuple[Image.Image, int]:
         path, label = files[index]
         try:
-            with Image.open(path) as image:
+            if not Path(path).is_file():  # reading a pipe would wait for ever
+                raise OSError("it is not a file")
+            with Image.open(path, formats=_FORMATS) as image:
                 image.load()
-        # Pillow reports a broken PNG chunk as a SyntaxError
-        except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
+        # a damaged file makes Pillow raise whatever comes up, SyntaxError and struct.error too
+        except Exception as error:
             raise UserError(f"{path} is not a readable image: {error}") from error
         return image, label
 

@@ -1,15 +1,13 @@
 """``npz:FILE``: images, labels and class names as NumPy arrays."""
 
-import os
-import zipfile
 from pathlib import Path
 
 import numpy as np
 import torch
-from numpy.lib import format as npy
 from torch import Tensor
 
 from dpn_plugin.data.samples import Samples
+from dpn_plugin.data.sources.npz_headers import check_headers
 from dpn_plugin.data.sources.paths import located, refuse_split
 from dpn_plugin.errors import UserError
 
@@ -30,8 +28,10 @@ def load(
     source = f"npz:{argument}"
     refuse_split(source, split)
     path = located("npz", argument, root, base)
+    if not path.is_file():  # reading a pipe would wait for ever
+        raise UserError(f"{path} is not a file.")
     try:
-        _check_headers(path)
+        check_headers(path)
         with np.load(path, allow_pickle=False) as arrays:
             if "images" not in arrays:
                 raise UserError(f"{path} has no array 'images', only {sorted(arrays)}.")
@@ -46,34 +46,9 @@ def load(
     return Samples(images, labels, source, _classes(path, names, labels))
 
 
-def _check_headers(path: Path) -> None:
-    # a few kilobytes of zip can declare terabytes; the headers tell before anything is unpacked
-    declared = 0
-    with zipfile.ZipFile(path) as archive:
-        for member in (name for name in archive.namelist() if name.endswith(".npy")):
-            with archive.open(member) as stream:
-                major, _ = npy.read_magic(stream)
-                read = npy.read_array_header_1_0 if major == 1 else npy.read_array_header_2_0
-                shape, _, dtype = read(stream)
-            if dtype.hasobject:
-                raise UserError(f"{path}: {member} holds Python objects, which are not read.")
-            declared += int(np.prod([dtype.itemsize, *shape], dtype=object))
-    if declared > _memory():
-        raise UserError(
-            f"{path} declares {declared / 2**30:,.0f} GiB of data, more than the memory of this "
-            f"machine ({_memory() / 2**30:,.0f} GiB)."
-        )
-
-
-def _memory() -> int:
-    if not hasattr(os, "sysconf"):  # Windows does not tell
-        return 1 << 36
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-
-
 def _images(path: Path, images: np.ndarray) -> Tensor:
     colour = images.ndim == 4 and images.shape[3] in (1, 3)
-    if images.dtype != np.uint8 or not (images.ndim == 3 or colour):
+    if images.dtype != np.uint8 or not (images.ndim == 3 or colour) or 0 in images.shape[1:]:
         raise UserError(
             f"{path}: images must be uint8 of shape (N, H, W), (N, H, W, 1) or (N, H, W, 3), not "
             f"{images.dtype} of shape {images.shape}."
@@ -90,6 +65,8 @@ def _labels(path: Path, labels: np.ndarray | None, count: int) -> Tensor:
             f"{path}: labels must be integers of shape ({count},), one for each image, not "
             f"{labels.dtype} of shape {labels.shape}."
         )
+    if labels.dtype == np.uint64 and labels.max(initial=0) > np.iinfo(np.int64).max:
+        raise UserError(f"{path}: labels must be below 2^63, not {labels.max()}.")
     return torch.from_numpy(labels.astype(np.int64))
 
 

@@ -1,5 +1,6 @@
 """``pytorch_ood:NAME``: every image data set of pytorch-ood, and its noise."""
 
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -8,9 +9,10 @@ import pytorch_ood.dataset.img as host_sets
 import torch
 from pytorch_ood.dataset.img.noise import NoiseDataset
 
+from dpn_plugin.data.room import check_room
 from dpn_plugin.data.samples import Samples
 from dpn_plugin.data.sources.hosts import HostSet
-from dpn_plugin.data.sources.items import samples_of
+from dpn_plugin.data.sources.items import check_length, samples_of
 from dpn_plugin.data.undecoded import Undecoded
 from dpn_plugin.errors import UserError, unknown_name
 
@@ -43,6 +45,8 @@ def load(
     cls = getattr(host_sets, name)
     source = f"pytorch_ood:{argument}"
     noise = issubclass(cls, NoiseDataset)
+    if noise and "size" in options:
+        raise UserError(f"{source}: noise has the size of the suite's images; leave out size.")
     if noise:
         options = {"size": (*(image_size or (32, 32)), channels or 3), "seed": 0, **options}
     host = HostSet(cls, source, getattr(cls.info, "homepage", None) or _LINK)
@@ -51,9 +55,14 @@ def load(
 
 
 def _drawn(noise: NoiseDataset, source: str) -> Samples:
+    check_length(noise, source)
     if not len(noise):
         raise UserError(f"{source}: length must be at least 1.")
-    # the host draws anew whenever an item is read, so each is read once and in order
-    images = np.stack([np.array(noise[index][0]) for index in range(len(noise))])
+    check_room(len(noise) * prod(noise.size), source)
+    try:
+        # the host draws anew whenever an item is read, so each is read once and in order
+        images = np.stack([np.array(noise[index][0]) for index in range(len(noise))])
+    except (TypeError, ValueError) as error:
+        raise UserError(f"{source}: {error}") from error
     pixels = torch.from_numpy(images.reshape(*images.shape[:3], -1)).permute(0, 3, 1, 2)
     return Samples(pixels.contiguous(), torch.full((len(noise),), -1), source)

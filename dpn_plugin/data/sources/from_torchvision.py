@@ -15,8 +15,8 @@ from dpn_plugin.errors import unknown_name
 __all__ = ["load"]
 
 _LINK = "https://docs.pytorch.org/vision/stable/generated/torchvision.datasets.{}.html"
-# paths of one's own have a scheme of their own
-_NOT_BY_NAME = {"ImageFolder", "DatasetFolder", "VisionDataset"}
+# paths of one's own have a scheme of their own; LSUN unpickles whatever lies in its cache file
+_NOT_BY_NAME = {"ImageFolder", "DatasetFolder", "VisionDataset", "LSUN", "LSUNClass"}
 
 
 def load(argument: str, *, split: str | None, root: Path, **options: Any) -> Samples | Undecoded:

@@ -88,8 +88,10 @@ class HostSet:
             raise UserError(f"{self.source}: {self.cls.__name__} has no variants, so no slash.")
         if parameters[demanded[0]].annotation is not int:
             return {demanded[0]: variant}
-        if not variant.isdecimal():
-            raise UserError(f"{self.source}: {demanded[0]} must be a number, not {variant!r}.")
+        if not variant.isdecimal() or len(variant) > 9:
+            raise UserError(
+                f"{self.source}: {demanded[0]} must be a number below 10^9, not {variant!r}."
+            )
         return {demanded[0]: int(variant)}
 
     def _split(self, split: str | None, allowed: Iterable[str]) -> dict[str, Any]:

@@ -8,11 +8,12 @@ import torch
 from PIL import Image
 from torch import Tensor
 
+from dpn_plugin.data.room import MOST_SAMPLES
 from dpn_plugin.data.samples import Samples
 from dpn_plugin.data.undecoded import Undecoded
 from dpn_plugin.errors import UserError
 
-__all__ = ["samples_of"]
+__all__ = ["check_length", "samples_of"]
 
 
 def samples_of(dataset: Any, source: str) -> Samples | Undecoded:
@@ -20,6 +21,7 @@ def samples_of(dataset: Any, source: str) -> Samples | Undecoded:
     :param dataset: gives ``(image, label)`` by position
     :param source: what messages call it
     """
+    check_length(dataset, source)
     labels, classes = _labels(dataset), _classes(dataset)
 
     def read(index: int) -> tuple[Image.Image, int]:
@@ -36,13 +38,23 @@ def samples_of(dataset: Any, source: str) -> Samples | Undecoded:
     return Undecoded(read, len(dataset), source, labels, classes)
 
 
+def check_length(dataset: Any, source: str) -> None:
+    """:raises UserError: if the number of images, which options may have set, is out of range"""
+    try:
+        fits = len(dataset) <= MOST_SAMPLES
+    except (ValueError, OverflowError):  # below zero, or beyond what Python counts
+        fits = False
+    if not fits:
+        raise UserError(f"{source} must have between 0 and {MOST_SAMPLES:,} images.")
+
+
 def _item(dataset: Any, index: int, source: str) -> tuple[Image.Image, int]:
     try:
         item = dataset[index]
         if isinstance(item, tuple) and isinstance(item[0], Image.Image):
             item[0].load()
-    # Pillow reports a broken PNG chunk as a SyntaxError
-    except (OSError, SyntaxError, Image.DecompressionBombError) as error:
+    # a damaged file makes Pillow raise whatever comes up, SyntaxError and struct.error too
+    except Exception as error:
         raise UserError(f"{source}: image {index} cannot be read: {error}") from error
     try:
         image, label = item

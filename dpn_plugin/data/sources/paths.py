@@ -1,5 +1,6 @@
 """Where the path of a source leads."""
 
+import os
 from pathlib import Path
 
 from dpn_plugin.errors import UserError
@@ -15,10 +16,11 @@ def located(source: str, argument: str, root: Path, base: str | Path | None) -> 
     :param base: folder of the suite file, looked into first
     :raises UserError: if there is nothing, saying where it was looked for
     """
-    path = Path(argument).expanduser()
+    path = Path(os.path.expanduser(argument))  # which leaves ~nobody as it is
     places = [Path(place) / path for place in (base, root) if place is not None]
     for place in places:
-        if place.exists():
+        # a name that the system cannot have is not there; Path.exists raises for it
+        if os.path.exists(place):
             return place
     tried = " or ".join(dict.fromkeys(str(place.absolute()) for place in places))
     raise UserError(f"{source}:{argument} was not found: there is no {tried}.")
