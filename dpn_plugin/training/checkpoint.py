@@ -16,7 +16,7 @@ from dpn_plugin.errors import UserError
 from dpn_plugin.files import cannot_write, replacing, sync
 from dpn_plugin.sealed import sealed, unsealed
 
-__all__ = ["Checkpoints", "file_hash", "read_weights", "write_weights"]
+__all__ = ["Checkpoints", "file_hash", "read_tensors", "read_weights", "write_weights"]
 
 _STATE = "state.json"
 _OPTIMIZER = "optimizer.pt"
@@ -133,7 +133,18 @@ def read_weights(path: Path, sha256: str) -> dict[str, Tensor]:
             f"The weights {path} are not those that run.json records: the file is damaged or was "
             "exchanged. Train the run again."
         )
-    return load_file(path)
+    return read_tensors(path)
+
+
+def read_tensors(path: Path) -> dict[str, Tensor]:
+    """
+    :param path: a safetensors file; any other, a pickle among them, is not read
+    :raises UserError: if it is of another kind
+    """
+    try:
+        return load_file(path)
+    except (SafetensorError, OSError, ValueError) as error:
+        raise UserError(f"{path} is not a safetensors file: {error}.") from error
 
 
 def file_hash(path: Path) -> str:
