@@ -1,0 +1,147 @@
+"""Files that were cut, changed, emptied, removed or exchanged."""
+
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+
+import pytest
+from dpn_process import Dpn
+from folders import FIRST, SECOND, check_same
+
+
+def truncated(path: Path, random: Random) -> None:
+    content = path.read_bytes()
+    path.write_bytes(content[: random.randrange(1, len(content))])
+
+
+def flipped(path: Path, random: Random) -> None:
+    content = bytearray(path.read_bytes())
+    content[random.randrange(len(content))] ^= 1 << random.randrange(8)
+    path.write_bytes(content)
+
+
+def emptied(path: Path, random: Random) -> None:
+    path.write_bytes(b"")
+
+
+def removed(path: Path, random: Random) -> None:
+    path.unlink()
+
+
+def swapped(one: Path, other: Path) -> None:
+    aside = one.with_name("aside")
+    one.rename(aside)
+    other.rename(one)
+    aside.rename(other)
+
+
+DAMAGES = [truncated, flipped, emptied, removed]
+#: every kind of file in the folder of a finished benchmark
+FINISHED = [
+    "store/*/logits.npy",
+    "store/*/entry.json",
+    f"{SECOND}/member-*.safetensors",
+    f"{FIRST}/held_out.safetensors",
+    f"{FIRST}/run.json",
+    f"{FIRST}/evaluation.json",
+    f"{FIRST}/history.csv",
+    f"{FIRST}/curves.png",
+    "results.csv",
+    "leaderboard.csv",
+    "bench.json",
+    "report.html",
+    "report.sha256",
+    "tables/*.csv",
+    "figures/*.png",
+]
+#: and what only one that was killed has
+HALF = [
+    f"{SECOND}/run.json",
+    f"{SECOND}/member-0.safetensors",
+    f"{SECOND}/checkpoints/member-1/*/model.safetensors",
+    f"{SECOND}/checkpoints/member-1/*/optimizer.pt",
+    f"{SECOND}/checkpoints/member-1/*/state.json",
+]
+#: pairs of the same name, in a finished benchmark
+PAIRS = [
+    ("store/*", 0, 1),
+    ("store/*/logits.npy", 0, 1),
+    ("store/*/entry.json", 0, 1),
+    (f"{SECOND}/member-*.safetensors", 0, 2),
+    ("runs/*/*/*/held_out.safetensors", 0, 1),
+    ("runs/*/*/*/evaluation.json", 0, 1),
+    ("runs/*/*/*/history.csv", 0, 1),
+    ("figures/*.*", 0, 1),
+]
+
+
+@pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
+@pytest.mark.parametrize(
+    ("state", "pattern"),
+    [*(("finished", each) for each in FINISHED), *(("half", each) for each in HALF)],
+)
+def test_damaged(state, pattern, damage, first: Dpn, request, copied, record_property) -> None:
+    record_property("fault", f"{damage.__name__} file")
+    out = copied(request.getfixturevalue(state))
+    random = Random(f"{pattern} {damage.__name__}")
+    path = random.choice(sorted(out.glob(pattern)))
+    record_property("where", f"{state}: {short(path, out)}")
+    damage(path, random)
+    if pattern.startswith("store"):
+        forget_evaluations(out)
+    goes_on(first, out, record_property)
+
+
+@pytest.mark.parametrize(("pattern", "one", "other"), PAIRS)
+def test_swapped(pattern, one, other, first: Dpn, copied, record_property) -> None:
+    record_property("fault", "swapped files")
+    record_property("where", f"finished: {pattern}")
+    out = copied(first.out)
+    paths = sorted(path for path in out.glob(pattern) if not path.name.startswith("."))
+    swapped(paths[one], paths[other])
+    if pattern.startswith("store"):
+        forget_evaluations(out)
+    goes_on(first, out, record_property)
+
+
+def test_swapped_records(first: Dpn, copied, record_property) -> None:
+    """Each is whole, and of another plan: that is what a suite file that was changed looks like."""
+    record_property("fault", "swapped files")
+    record_property("where", "finished: runs/*/*/*/run.json")
+    out = copied(first.out)
+    swapped(out / FIRST / "run.json", out / SECOND / "run.json")
+    dpn = Dpn(first.suite, out)
+    assert dpn.run() == 2
+    assert "holds a run of another plan" in dpn.said
+    record_property("seen", "exit 2: it holds a run of another plan; nothing was touched")
+    swapped(out / FIRST / "run.json", out / SECOND / "run.json")
+    check_same(out, first.out)
+
+
+def test_swapped_checkpoints(first: Dpn, half: Path, copied, record_property) -> None:
+    """Of two networks of one ensemble."""
+    record_property("fault", "swapped folders")
+    record_property("where", "half: checkpoints of member-1 and member-2")
+    out = copied(half)
+    folder = out / SECOND / "checkpoints"
+    (folder / "member-1").rename(folder / "member-2")
+    goes_on(first, out, record_property)
+
+
+def forget_evaluations(out: Path) -> None:
+    """So that all stored outputs are read; where figures are known, those of tests alone are."""
+    for path in out.rglob("evaluation.json"):
+        path.unlink()
+
+
+def goes_on(first: Dpn, out: Path, record_property: Callable[[str, str], None]) -> None:
+    again = Dpn(first.suite, out)
+    assert again.run() == 0, again.said
+    record_property("seen", f"again: {again.done}")
+    check_same(out, first.out)
+
+
+def short(path: Path, out: Path) -> str:
+    """:return: the end of the path, with the hashes of the store cut"""
+    parts = [part[:8] if len(part) == 64 else part for part in path.relative_to(out).parts]
+    return "/".join(parts if len(parts) < 4 else [parts[2], *parts[4:]])
