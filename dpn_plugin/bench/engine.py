@@ -14,7 +14,7 @@ from dpn_plugin.bench.paper import against_paper
 from dpn_plugin.bench.plan import Plan
 from dpn_plugin.bench.record import write_bench_record
 from dpn_plugin.bench.results import leaderboard, results_table, write_table
-from dpn_plugin.bench.workshop import Job, Workshop
+from dpn_plugin.bench.workshop import Job, Supplies, Workshop
 from dpn_plugin.errors import UserError
 from dpn_plugin.files import cannot_write
 from dpn_plugin.training.processes import Processes
@@ -50,8 +50,9 @@ def run_plan(
     processes = Processes.join(device)
     with noticed(monitor.warned) as notices, _only_writer(out, processes):
         _tell_left_out(plan, notices)
-        workshop = Workshop(Job(plan, out, root, device), processes, notices)
-        data = workshop.data  # what is missing shows before anything is trained
+        job = Job(plan, out, root, device)
+        supplies = Supplies.of(job)
+        workshop = Workshop(job, supplies, processes, notices)
         outcomes = _outcomes((executor or LocalExecutor()).run(workshop, monitor), plan, notices)
         if not processes.primary:
             return False
@@ -61,7 +62,7 @@ def run_plan(
             raise UserError(f"Nothing could be run. {failed[0]['reason']}")
         _write_tables(plan, evaluations, out)
         facts = {"command": command, "device": str(processes.device), "started": started}
-        write_bench_record(out, plan, data, evaluations, failed, facts)
+        write_bench_record(out, plan, supplies.data, evaluations, failed, facts)
         return True
 
 

@@ -2,7 +2,6 @@
 
 import shutil
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -22,7 +21,7 @@ from dpn_plugin.training.processes import Processes
 from dpn_plugin.training.record import write_record
 from dpn_plugin.training.run import method_of
 
-__all__ = ["Job", "UnitMonitor", "Workshop"]
+__all__ = ["Job", "Supplies", "UnitMonitor", "Workshop"]
 
 
 class UnitMonitor(Monitor, Protocol):
@@ -52,24 +51,41 @@ class Job:
     device: str = "auto"
 
 
+@dataclass(frozen=True)
+class Supplies:
+    """
+    The data of a job, loaded once for all units.
+
+    :param library: what training data comes from
+    :param data: the test sets
+    """
+
+    library: Library
+    data: TestData
+
+    @classmethod
+    def of(cls, job: Job) -> "Supplies":
+        """:raises UserError: if data is missing or does not fit"""
+        library = Library(job.root, job.plan.base)
+        return cls(library, load_test_data(job.plan, library))
+
+
 class Workshop:
     """
-    Does units of a job, one at a time; the data is loaded once for all.
+    Does units of a job, one at a time.
 
     :param job: what to do
+    :param supplies: its data
     :param processes: this process and the others that do it together
     :param notices: where warnings arrive
     """
 
-    def __init__(self, job: Job, processes: Processes, notices: Notices) -> None:
-        self.job, self.processes, self.notices = job, processes, notices
-        self.library = Library(job.root, job.plan.base)
+    def __init__(
+        self, job: Job, supplies: Supplies, processes: Processes, notices: Notices
+    ) -> None:
+        self.job, self.supplies = job, supplies
+        self.processes, self.notices = processes, notices
         self.store = OutputStore(job.out / "store")
-
-    @cached_property
-    def data(self) -> TestData:
-        """The test sets."""
-        return load_test_data(self.job.plan, self.library)
 
     def evaluated(self, unit: Unit, monitor: UnitMonitor) -> dict[str, Any]:
         """
@@ -79,9 +95,9 @@ class Workshop:
         :raises UserError: if it cannot be run
         """
         self.processes.from_primary(lambda: self._discard_damaged(unit))
-        material = load_material(unit.config, method_of(unit.config), self.library)
+        material = load_material(unit.config, method_of(unit.config), self.supplies.library)
         run = self._trained(unit, material, monitor)
-        outputs = RunOutputs(run, self.store, self.data, material, self.processes)
+        outputs = RunOutputs(run, self.store, self.supplies.data, material, self.processes)
         plan = self.job.plan
         scored_with = unit.scorers(plan.detectors)
         outputs.share(lambda: sets_to_read(outputs, scored_with, unit.folder, plan.tune))

@@ -41,6 +41,19 @@ def bench(
     only_eval: Annotated[
         Path | None, typer.Option(help="Evaluate this trained run, and train nothing.")
     ] = None,
+    executor: Annotated[
+        str, typer.Option(help="Who does the runs: local, or ray for a cluster.")
+    ] = "local",
+    ray_address: Annotated[
+        str | None, typer.Option(help="A running Ray cluster; one is started here if left out.")
+    ] = None,
+    ray_gpus: Annotated[
+        float | None, typer.Option(min=0, help="GPUs of each run; 1 if the cluster has any.")
+    ] = None,
+    ray_scratch: Annotated[
+        bool,
+        typer.Option("--ray-scratch", help="Work in scratch folders and bring the files home."),
+    ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would be done, and do nothing.")
     ] = False,
@@ -48,6 +61,7 @@ def bench(
     """Train and compare methods and detectors on a suite of data sets."""
     from dpn_plugin.bench import Request, make_plan, plan_for_run, run_plan
     from dpn_plugin.cli.bench_progress import BenchProgress
+    from dpn_plugin.cli.executors import make_executor
 
     request = Request(
         suite=suite,
@@ -64,11 +78,18 @@ def bench(
     if dry_run:
         _print_plan(plan)
         return
+    doer = make_executor(executor, ray_address, workers, ray_gpus, ray_scratch)
     use_threads(workers)
     with BenchProgress() as progress:
         command = " ".join(["dpn", *sys.argv[1:]])
         wrote = run_plan(
-            plan, out, root=data_root, monitor=progress, device=device, command=command
+            plan,
+            out,
+            root=data_root,
+            monitor=progress,
+            device=device,
+            command=command,
+            executor=doer,
         )
     if not wrote:
         return

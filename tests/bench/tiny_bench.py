@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 import torch
 
-from dpn_plugin.bench import Request, Unit, make_plan, run_plan
+from dpn_plugin.bench import Executor, Request, Unit, make_plan, run_plan
 
 #: one interpreter that has imported all and is forked: a child starts in milliseconds
 FORKS = multiprocessing.get_context("forkserver")
@@ -122,11 +122,18 @@ def suite_file(folder: Path, text: str, changes: Mapping[str, str] | None = None
     return path
 
 
-def bench(suite: Path | str, out: Path, **asked: Any) -> Told:
+def bench(
+    suite: Path | str,
+    out: Path,
+    *,
+    told: Told | None = None,
+    executor: Executor | None = None,
+    **asked: Any,
+) -> Told:
     """Run a benchmark on one thread, and tell what was done."""
-    told = Told()
+    told = told or Told()
     plan = make_plan(Request(str(suite), **asked), out)
-    run_plan(plan, out, root=out / "data", monitor=told, device="cpu")
+    run_plan(plan, out, root=out / "data", monitor=told, device="cpu", executor=executor)
     return told
 
 

@@ -1,0 +1,164 @@
+"""One unit on a worker of a cluster, told as a stream: how it goes, its files, its end."""
+
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+from queue import Queue
+from typing import Any
+
+import torch
+
+from dpn_plugin.bench.executor import Outcome, outcome
+from dpn_plugin.bench.notices import noticed
+from dpn_plugin.bench.on_ray.parcel import packed
+from dpn_plugin.bench.workshop import Job, Supplies, Workshop
+from dpn_plugin.errors import UserError
+from dpn_plugin.training.processes import Processes
+
+__all__ = ["TRAINED", "Order", "Word", "unit_stream"]
+
+#: what is told, and its arguments: ``begun``, ``asked``, ``warned``, ``file``, ``end``, or a method
+#: of the unit's monitor
+Word = tuple[str, tuple[Any, ...]]
+
+#: where a run that was trained elsewhere arrives in a scratch folder
+TRAINED = "trained"
+
+_PAUSE = 0.5  # seconds between two words about steps
+
+
+@dataclass(frozen=True)
+class Order:
+    """
+    What a worker is sent.
+
+    :param job: with absolute paths
+    :param index: of the unit
+    :param session: names the benchmark: workers keep its data from one unit to the next; and a
+        file in the output folder, by which a worker knows the folder
+    :param scratch: work in a scratch folder, also if the output folder is here
+    :param at_home: the unit has files already, which were not sent along
+    :param threads: that compute
+    :param version: of dpn-plugin at home
+    """
+
+    job: Job
+    index: int
+    session: str
+    scratch: bool
+    at_home: bool
+    threads: int
+    version: str
+
+
+def unit_stream(order: Order, known: list[tuple[str, bytes]]) -> Iterator[Word]:
+    """
+    :param order: what to do
+    :param known: the unit's files from home
+    :return: words; the last is ``end`` with the :class:`Outcome`, or ``asked`` if files are missing
+    """
+    yield "begun", ()
+    if version("dpn-plugin") != order.version:
+        reason = f"a worker has dpn-plugin {version('dpn-plugin')}, not {order.version}"
+        yield "end", (Outcome(order.index, reason=reason),)
+    elif not order.scratch and (order.job.out / order.session).is_file():
+        yield from _words(order)
+    elif order.at_home:
+        yield "asked", ()
+    else:
+        with tempfile.TemporaryDirectory(prefix="dpn-") as name:
+            yield from _in_scratch(order, known, Path(name))
+
+
+def _in_scratch(order: Order, known: list[tuple[str, bytes]], out: Path) -> Iterator[Word]:
+    for name, piece in known:
+        (out / name).parent.mkdir(parents=True, exist_ok=True)
+        with (out / name).open("ab") as file:
+            file.write(piece)
+    for word in _words(replace(order, job=_moved(order.job, out))):
+        if word[0] == "end":
+            for part in ("runs", "store"):
+                yield from (("file", piece) for piece in packed(out / part, out))
+        yield word
+
+
+def _moved(job: Job, out: Path) -> Job:
+    units = tuple(
+        replace(
+            unit,
+            folder=out / unit.folder.relative_to(job.out),
+            trained=out / TRAINED if unit.trained else None,
+        )
+        for unit in job.plan.units
+    )
+    return replace(job, out=out, plan=replace(job.plan, units=units))
+
+
+def _words(order: Order) -> Iterator[Word]:
+    """Work in a thread, and tell in this one."""
+    words: Queue[Word | BaseException] = Queue()
+    threading.Thread(target=_work, args=(order, words), daemon=True).start()
+    while True:
+        word = words.get()
+        if isinstance(word, BaseException):
+            raise word
+        yield word
+        if word[0] == "end":
+            return
+
+
+def _work(order: Order, words: "Queue[Word | BaseException]") -> None:
+    torch.set_num_threads(order.threads)
+    try:
+        with noticed(lambda message: words.put(("warned", (message,)))) as notices:
+            try:
+                supplies = _supplies(order)
+            except UserError as error:
+                words.put(("end", (Outcome(order.index, reason=str(error)),)))
+                return
+            processes = Processes.join(order.job.device)
+            workshop = Workshop(order.job, supplies, processes, notices)
+            words.put(("end", (outcome(workshop, order.index, _Teller(words)),)))
+    except BaseException as error:
+        words.put(error)
+
+
+#: the data of one benchmark: a worker serves one at a time
+_kept: dict[str, Supplies] = {}
+
+
+def _supplies(order: Order) -> Supplies:
+    if order.session not in _kept:
+        _kept.clear()
+        _kept[order.session] = Supplies.of(order.job)
+    return _kept[order.session]
+
+
+class _Teller:
+    """A unit's monitor that passes on what it is told; of steps, a few times a second."""
+
+    def __init__(self, words: "Queue[Word | BaseException]") -> None:
+        self.words = words
+        self.done, self.told = 0, 0.0
+
+    def started(self, steps: int, done: int) -> None:
+        self.steps, self.done = steps, done
+        self.words.put(("started", (steps, done)))
+
+    def stepped(self, images: int, parts: dict[str, float]) -> None:
+        self.done += 1
+        if time.monotonic() - self.told > _PAUSE or self.done == self.steps:
+            self.told = time.monotonic()
+            self.words.put(("started", (self.steps, self.done - 1)))
+            self.words.put(("stepped", (images, parts)))
+
+    def finished_epoch(self, row: dict[str, float]) -> None: ...
+
+    def evaluating(self, detector: str) -> None:
+        self.words.put(("evaluating", (detector,)))
+
+    def ended(self) -> None: ...
