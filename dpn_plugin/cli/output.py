@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Any
 
@@ -54,6 +53,4 @@ def print_note(text: str) -> None:
 
 def print_json(value: Any) -> None:
     """:param value: what to print as JSON, on stdout, without colour"""
-    text = json.dumps(value, indent=2, ensure_ascii=False)
-    # a file name that is not UTF-8 has lone surrogates, which JSON can hold only as escapes
-    typer.echo(re.sub("[\ud800-\udfff]", lambda found: f"\\u{ord(found[0]):04x}", text))
+    typer.echo(json.dumps(value, indent=2, ensure_ascii=False))

@@ -1,5 +1,6 @@
 """Images that are not a data set: single files, folders of them, archives."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -30,13 +31,18 @@ def load_pictures(
         if path.suffix == ".npz":
             spec = SourceSpec(source=f"npz:{path}")
             parts.append(load(spec, root=Path(), image_size=image_size, channels=channels))
-            names += [f"{path}[{index}]" for index in range(len(parts[-1]))]
+            names += [f"{_shown(path)}[{index}]" for index in range(len(parts[-1]))]
         else:
             files = _files(path)
             parts.append(_decoded(files, image_size, channels))
-            names += files
+            names += map(_shown, files)
     inputs = torch.cat([part.inputs for part in parts])
     return Samples(inputs, torch.full((len(inputs),), -1), "images"), names
+
+
+def _shown(path: str | Path) -> str:
+    # the system allows names that are not UTF-8, tables and JSON do not
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
 def _files(path: Path) -> list[str]:

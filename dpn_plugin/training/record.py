@@ -1,7 +1,7 @@
 """``run.json``: what a folder holds, how it came about, and whether it may be continued."""
 
+import os
 import shutil
-from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -65,6 +65,8 @@ def sweep(out: Path, record: dict[str, Any]) -> None:
     Remove what another run left if ``record`` replaces it, and what a killed process had not
     finished writing. Files that no run wrote stay.
     """
+    if not os.path.isdir(out):  # if it cannot be one, whoever writes to it says so
+        return
     try:
         found = read_record(out)
     except UserError:
@@ -72,8 +74,7 @@ def sweep(out: Path, record: dict[str, Any]) -> None:
     if found and found.get("config") != record["config"]:
         shutil.rmtree(out / CHECKPOINTS, ignore_errors=True)
         for name in (*found["networks"], "held_out"):
-            with suppress(NotADirectoryError):
-                (out / f"{name}.safetensors").unlink(missing_ok=True)
+            (out / f"{name}.safetensors").unlink(missing_ok=True)
     for name in (RECORD, "history.csv", "curves.png", "*.safetensors"):
         for path in out.glob(f".{name}.*.tmp"):  # as dpn_plugin.files.replacing calls them
             path.unlink(missing_ok=True)

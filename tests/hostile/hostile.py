@@ -3,7 +3,7 @@
 import json
 import pickle
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -12,11 +12,12 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from dpn_plugin.cli import app
+from dpn_plugin.errors import UserError
 
 #: names that try to leave a folder, to be markup, a formula, a command, or too much
 NAMES = (
     "../../x",
-    "/etc/x",
+    "/proc/x",
     "..",
     "<script>alert(1)</script>",
     '" onload="alert(1)',
@@ -50,7 +51,9 @@ def pickled(marker: Path) -> bytes:
 def dpn(*arguments: object, seconds: int = 20) -> Result:
     """Run a command, and see to it that it ends in time, well or with a message and 2."""
     with time_limit(seconds):
-        done = CliRunner(env={"COLUMNS": "200"}).invoke(app, list(map(str, arguments)), "dpn")
+        done = CliRunner(env={"COLUMNS": "200"}).invoke(
+            app, list(map(str, arguments)), prog_name="dpn"
+        )
     if done.exception is not None and not isinstance(done.exception, SystemExit):
         raise AssertionError(f"a traceback for {arguments}") from done.exception
     assert done.exit_code in (0, 2), done.output
@@ -73,6 +76,17 @@ def time_limit(seconds: int) -> Iterator[None]:
     finally:
         signal.alarm(0)
         signal.signal(signal.SIGALRM, before)
+
+
+def outcome(function: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
+    """:return: what the function gives in time, or the words with which it refuses"""
+    try:
+        with time_limit(20):
+            return function(*arguments, **keywords)
+    except UserError as error:
+        if not str(error):
+            raise
+        return str(error)
 
 
 def files(folder: Path) -> set[str]:
