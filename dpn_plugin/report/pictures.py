@@ -72,7 +72,7 @@ def _gallery(subject: Subject, folders: tuple[Path, ...], methods: list[str]) ->
     for name, draw in _PICTURES.items():
         try:
             picture = draw(slug(subject.suite, subject.backbone, name), found)
-        except UserError as error:
+        except ValueError as error:  # outputs of somebody else may hold what no measure takes
             missing.append(str(error))
         else:
             pictures += [picture] if picture else []

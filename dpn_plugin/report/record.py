@@ -75,7 +75,7 @@ def read_record(folder: Path) -> Record:
         content = json.loads(path.read_text("utf-8"))
     except FileNotFoundError:
         raise UserError(f"{folder} holds no benchmark: it has no {RECORD}.") from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise UserError(f"{path} cannot be read: it is damaged or not JSON.") from error
     _check_format(path, content)
     try:

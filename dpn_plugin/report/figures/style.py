@@ -144,7 +144,10 @@ def panels(
     :param height: of one panel, in inches
     :param share: whether all have the same axes
     :return: a figure and its panels, row by row
+    :raises UserError: if there are none
     """
+    if not count:
+        raise UserError("There are no outputs to draw.")
     columns = min(columns, count)
     rows = -(-count // columns)
     size = (_WIDTH if columns > 1 else _WIDTH / 2, height * rows + 0.4)
