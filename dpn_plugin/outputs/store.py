@@ -7,7 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 from torch import Tensor
@@ -23,6 +25,21 @@ _log = logging.getLogger(__name__)
 _ENTRY = "entry.json"
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,40}")
 _KEY = re.compile(r"[0-9a-f]{64}")
+
+#: What reading a file raises that nobody wrote so: NumPy parses a header as Python, and a file that
+#: begins like a zip archive as one.
+_DAMAGE = (
+    ValueError,
+    KeyError,
+    TypeError,
+    AttributeError,
+    EOFError,
+    MemoryError,
+    RecursionError,
+    SyntaxError,
+    BadZipFile,
+    TokenError,
+)
 
 #: Hashes that this process has computed, by what tells one state of a file from another.
 _hashes: dict[tuple[int, ...], str] = {}
@@ -154,7 +171,7 @@ def _read(folder: Path) -> Stored:
             raise ValueError("its ingredients belong to another key")
         records = dict(entry["arrays"])
         return Stored(ingredients, {n: _read_array(folder, n, r) for n, r in records.items()})
-    except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (FileNotFoundError, *_DAMAGE) as error:
         raise _DamagedError(f"{folder / _ENTRY}: {error}") from error
 
 
@@ -166,7 +183,7 @@ def _read_array(folder: Path, name: str, record: Mapping[str, Any]) -> np.ndarra
         array = np.load(path, mmap_mode="r", allow_pickle=False)
         if _description(array) != {k: record[k] for k in ("shape", "dtype")}:
             raise ValueError(f"{_ENTRY} tells of another shape or type")
-    except (FileNotFoundError, ValueError, KeyError, TypeError) as error:
+    except (FileNotFoundError, *_DAMAGE) as error:
         raise _DamagedError(f"{path}: {error}") from error
     return array
 
