@@ -59,7 +59,9 @@ class Run:
         :return: the trained network, in evaluation mode
         :raises UserError: if its weights are missing or damaged
         """
-        known = self.record["networks"][network.name]
+        known = self.record["networks"].get(network.name)
+        if known is None:
+            raise UserError(f"{self.folder / RECORD} knows nothing of a network {network.name!r}.")
         weights = read_weights(self.folder / f"{network.name}.safetensors", known["sha256"])
         shape = tuple(self.record["input_shape"])
         backbone = fresh_backbone(self.config, network, shape, self.num_classes)
