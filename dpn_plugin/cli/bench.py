@@ -35,6 +35,9 @@ def bench(
     ] = None,
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, ... or auto.")] = "auto",
     workers: WorkersOption = None,
+    jobs: Annotated[
+        int, typer.Option(min=1, max=1024, help="Runs at a time, each a process of its own.")
+    ] = 1,
     tune: Annotated[
         bool, typer.Option("--tune", help="Search detectors' hyper-parameters on held-out data.")
     ] = False,
@@ -78,7 +81,14 @@ def bench(
     if dry_run:
         _print_plan(plan)
         return
-    doer = make_executor(executor, ray_address, workers, ray_gpus, ray_scratch)
+    doer = make_executor(
+        executor,
+        jobs=jobs,
+        threads=workers,
+        address=ray_address,
+        gpus=ray_gpus,
+        scratch=ray_scratch,
+    )
     use_threads(workers)
     with BenchProgress() as progress:
         command = " ".join(["dpn", *sys.argv[1:]])

@@ -1,14 +1,11 @@
 """Files that come home from a machine without the output folder."""
 
-import sys
 from pathlib import Path
 
 import pytest
-from tiny_bench import POINTS, bench, suite_file
 
-from dpn_plugin.bench.on_ray import RayExecutor, parcel
+from dpn_plugin.bench.on_ray import parcel
 from dpn_plugin.bench.on_ray.parcel import Parcel, packed
-from dpn_plugin.cli.executors import make_executor
 from dpn_plugin.errors import UserError
 
 
@@ -71,20 +68,3 @@ def test_half_a_parcel_of_a_killed_session_is_thrown_away(away: Path, tmp_path: 
 def test_no_name_leads_out(name: str, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="outside of the results"):
         Parcel(tmp_path / "home", "0").add(name, b"")
-
-
-def test_options_of_another_executor_are_refused() -> None:
-    with pytest.raises(UserError, match="belong to --executor ray"):
-        make_executor("local", "auto", None, None, False)
-    with pytest.raises(UserError, match="'ray'"):
-        make_executor("rai", None, None, None, False)
-    assert make_executor("ray", "auto", 3, None, True) == RayExecutor("auto", 3, None, True)
-
-
-def test_without_ray_a_sentence_says_how_to_get_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "ray", None)
-    suite = suite_file(tmp_path, POINTS)
-    with pytest.raises(UserError, match=r"dpn-plugin\[ray\]"):
-        bench(suite, tmp_path / "out", executor=RayExecutor())

@@ -9,8 +9,8 @@ import pytest
 from tiny_bench import Told, bench, record, times
 
 from dpn_plugin.bench import Request, plan_for_run, run_plan
+from dpn_plugin.bench.board import TRIES
 from dpn_plugin.bench.on_ray import RayExecutor
-from dpn_plugin.bench.on_ray.shift import TRIES
 from dpn_plugin.errors import UserError
 
 WORK = ("*.safetensors", "*.npy", "entry.json", "results.csv", "leaderboard.csv")

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from dpn_plugin.bench.board import Board
 from dpn_plugin.bench.executor import BenchMonitor, Outcome, outcome
 from dpn_plugin.bench.on_ray.cluster import cluster, load_ray, token
 from dpn_plugin.bench.on_ray.shift import Needs, Shift
@@ -44,8 +45,8 @@ class RayExecutor:
             job = _absolute(workshop.job)
             with cluster(ray, self.address), token(job.out) as session:
                 needs = Needs(self.cpus, self._gpus(ray, job.device), self.scratch)
-                shift = Shift(ray, job, session, needs, monitor, workshop.notices)
-                yield from shift.run(away)
+                board = Board(plan, monitor, workshop.notices)
+                yield from Shift(ray, job, session, needs, board).run(away)
 
     def _gpus(self, ray: Any, device: str) -> float:
         if self.gpus is not None or device == "cpu":

@@ -5,17 +5,15 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
-from dpn_plugin.bench.executor import BenchMonitor, Outcome
-from dpn_plugin.bench.notices import Notices
+from dpn_plugin.bench.board import Board
+from dpn_plugin.bench.executor import Outcome
 from dpn_plugin.bench.on_ray.parcel import Parcel, packed
 from dpn_plugin.bench.on_ray.worker import TRAINED, Order, unit_stream
-from dpn_plugin.bench.workshop import Job, UnitMonitor
+from dpn_plugin.bench.workshop import Job
 from dpn_plugin.errors import UserError
 
-__all__ = ["TRIES", "Needs", "Shift"]
+__all__ = ["Needs", "Shift"]
 
-#: how often a unit is begun before it counts as failed
-TRIES = 4
 #: words on their way at a time, of each unit: some are pieces of files
 _WORDS = 4
 
@@ -35,14 +33,12 @@ class Needs:
     scratch: bool
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Delivery:
     """A unit that is under way."""
 
     index: int
-    attempt: int
     parcel: Parcel
-    row: UnitMonitor | None = None
 
 
 class Shift:
@@ -53,21 +49,12 @@ class Shift:
     :param job: with absolute paths
     :param session: names the benchmark, and the file that shows the output folder to workers
     :param needs: of every unit
-    :param monitor: is told of every unit
-    :param notices: where warnings arrive
+    :param board: hears how they go
     """
 
-    def __init__(
-        self,
-        ray: Any,
-        job: Job,
-        session: str,
-        needs: Needs,
-        monitor: BenchMonitor,
-        notices: Notices,
-    ) -> None:
+    def __init__(self, ray: Any, job: Job, session: str, needs: Needs, board: Board) -> None:
         self.ray, self.job, self.session, self.needs = ray, job, session, needs
-        self.monitor, self.notices = monitor, notices
+        self.board = board
         self.remote = ray.remote(unit_stream).options(
             num_cpus=needs.cpus,
             num_gpus=needs.gpus,
@@ -87,7 +74,7 @@ class Shift:
                 if (found := self._listened(stream)) is not None:
                     yield found
 
-    def _send(self, index: int, attempt: int = 1, *, with_files: bool = False) -> None:
+    def _send(self, index: int, *, with_files: bool = False) -> None:
         unit = self.job.plan.units[index]
         order = Order(
             job=self.job,
@@ -99,7 +86,7 @@ class Shift:
             version=version("dpn-plugin"),
         )
         stream = self.remote.remote(order, self._files(index) if with_files else [])
-        self.under_way[stream] = _Delivery(index, attempt, Parcel(self.job.out, str(index)))
+        self.under_way[stream] = _Delivery(index, Parcel(self.job.out, str(index)))
 
     def _files(self, index: int) -> list[tuple[str, bytes]]:
         unit = self.job.plan.units[index]
@@ -109,52 +96,35 @@ class Shift:
 
     def _listened(self, stream: Any) -> Outcome | None:
         """:return: how the unit ended, if this was its last word"""
+        delivery = self.under_way[stream]
         try:
             kind, words = self.ray.get(next(stream))
         except self.ray.exceptions.RayTaskError as error:
             raise error.cause from None
         except (self.ray.exceptions.RayError, StopIteration) as error:
-            return self._lost(stream, type(error).__name__)
+            found = self.board.lose(delivery.index, type(error).__name__)
+            self.under_way.pop(stream)
+            if found is None:
+                self._send(delivery.index)
+            return found
         try:
-            return self._heard(stream, kind, words)
+            found = self._heard(delivery, kind, words)
         except UserError as error:  # the files cannot be written here
-            return self._over(stream, Outcome(self.under_way[stream].index, reason=str(error)))
-
-    def _heard(self, stream: Any, kind: str, words: tuple[Any, ...]) -> Outcome | None:
-        delivery, units = self.under_way[stream], self.job.plan.units
-        if kind == "begun":
-            unit = units[delivery.index]
-            delivery.row = self.monitor.unit(delivery.index, len(units), unit)
-        elif kind == "asked":
-            self._forget(stream)
-            self._send(delivery.index, delivery.attempt, with_files=True)
-        elif kind == "warned":
-            self.notices.add(*words)
-        elif kind == "file":
-            delivery.parcel.add(*words)
-        elif kind == "end":
-            delivery.parcel.unpack()
-            return self._over(stream, *words)
-        else:
-            getattr(delivery.row, kind)(*words)
-        return None
-
-    def _lost(self, stream: Any, why: str) -> Outcome | None:
-        delivery = self.under_way[stream]
-        if delivery.attempt == TRIES:
-            reason = f"its worker died {TRIES} times ({why})"
-            return self._over(stream, Outcome(delivery.index, reason=reason))
-        title = self.job.plan.units[delivery.index].title
-        self.notices.add(f"The worker of {title} died ({why}); another one goes on.")
-        self._forget(stream)
-        self._send(delivery.index, delivery.attempt + 1)
-        return None
-
-    def _over(self, stream: Any, found: Outcome) -> Outcome:
-        self._forget(stream)
+            found = self.board.end(Outcome(delivery.index, reason=str(error)))
+        if found is not None or kind == "asked":
+            self.under_way.pop(stream)
         return found
 
-    def _forget(self, stream: Any) -> None:
-        delivery = self.under_way.pop(stream)
-        if delivery.row is not None:
-            delivery.row.ended()
+    def _heard(self, delivery: _Delivery, kind: str, words: tuple[Any, ...]) -> Outcome | None:
+        if kind == "begun":
+            self.board.begin(delivery.index)
+        elif kind == "asked":
+            self.board.leave(delivery.index)
+            self._send(delivery.index, with_files=True)
+        elif kind == "file":
+            delivery.parcel.add(*words)
+        else:
+            if kind == "end":
+                delivery.parcel.unpack()
+            return self.board.hear(delivery.index, kind, words)
+        return None

@@ -2,33 +2,21 @@
 
 import tempfile
 import threading
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from queue import Queue
-from typing import Any
 
-import torch
-
-from dpn_plugin.bench.executor import Outcome, outcome
-from dpn_plugin.bench.notices import noticed
+from dpn_plugin.bench.executor import Outcome
 from dpn_plugin.bench.on_ray.parcel import packed
-from dpn_plugin.bench.workshop import Job, Supplies, Workshop
-from dpn_plugin.errors import UserError
-from dpn_plugin.training.processes import Processes
+from dpn_plugin.bench.teller import Word, tell_unit
+from dpn_plugin.bench.workshop import Job
 
-__all__ = ["TRAINED", "Order", "Word", "unit_stream"]
-
-#: what is told, and its arguments: ``begun``, ``asked``, ``warned``, ``file``, ``end``, or a method
-#: of the unit's monitor
-Word = tuple[str, tuple[Any, ...]]
+__all__ = ["TRAINED", "Order", "unit_stream"]
 
 #: where a run that was trained elsewhere arrives in a scratch folder
 TRAINED = "trained"
-
-_PAUSE = 0.5  # seconds between two words about steps
 
 
 @dataclass(frozen=True)
@@ -59,7 +47,8 @@ def unit_stream(order: Order, known: list[tuple[str, bytes]]) -> Iterator[Word]:
     """
     :param order: what to do
     :param known: the unit's files from home
-    :return: words; the last is ``end`` with the :class:`Outcome`, or ``asked`` if files are missing
+    :return: the words of :func:`tell_unit`; before them ``begun``; before the last ``file`` for
+        every piece that must go home; ``asked`` instead of all if files are missing
     """
     yield "begun", ()
     if version("dpn-plugin") != order.version:
@@ -112,53 +101,7 @@ def _words(order: Order) -> Iterator[Word]:
 
 
 def _work(order: Order, words: "Queue[Word | BaseException]") -> None:
-    torch.set_num_threads(order.threads)
     try:
-        with noticed(lambda message: words.put(("warned", (message,)))) as notices:
-            try:
-                supplies = _supplies(order)
-            except UserError as error:
-                words.put(("end", (Outcome(order.index, reason=str(error)),)))
-                return
-            processes = Processes.join(order.job.device)
-            workshop = Workshop(order.job, supplies, processes, notices)
-            words.put(("end", (outcome(workshop, order.index, _Teller(words)),)))
+        tell_unit(order.job, order.index, order.session, order.threads, words.put)
     except BaseException as error:
         words.put(error)
-
-
-#: the data of one benchmark: a worker serves one at a time
-_kept: dict[str, Supplies] = {}
-
-
-def _supplies(order: Order) -> Supplies:
-    if order.session not in _kept:
-        _kept.clear()
-        _kept[order.session] = Supplies.of(order.job)
-    return _kept[order.session]
-
-
-class _Teller:
-    """A unit's monitor that passes on what it is told; of steps, a few times a second."""
-
-    def __init__(self, words: "Queue[Word | BaseException]") -> None:
-        self.words = words
-        self.done, self.told = 0, 0.0
-
-    def started(self, steps: int, done: int) -> None:
-        self.steps, self.done = steps, done
-        self.words.put(("started", (steps, done)))
-
-    def stepped(self, images: int, parts: dict[str, float]) -> None:
-        self.done += 1
-        if time.monotonic() - self.told > _PAUSE or self.done == self.steps:
-            self.told = time.monotonic()
-            self.words.put(("started", (self.steps, self.done - 1)))
-            self.words.put(("stepped", (images, parts)))
-
-    def finished_epoch(self, row: dict[str, float]) -> None: ...
-
-    def evaluating(self, detector: str) -> None:
-        self.words.put(("evaluating", (detector,)))
-
-    def ended(self) -> None: ...
