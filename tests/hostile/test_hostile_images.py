@@ -104,6 +104,7 @@ def test_postscript_starts_no_interpreter(tmp_path: Path, marker: Path, monkeypa
     (programs / "gs").write_text(f"#!/bin/sh\ntouch {marker}\n")
     (programs / "gs").chmod(0o755)
     monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setattr("PIL.EpsImagePlugin.gs_binary", None)  # where it was last found
     (programs / "a.png").write_bytes(EPS)
     with pytest.raises(UserError, match="not a readable image"):
         load(f"folder:{programs}", root="/")
