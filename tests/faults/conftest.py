@@ -62,16 +62,12 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     for outcome, word in (("passed", "yes"), ("failed", "NO"), ("skipped", "not tried")):
         for report in terminalreporter.getreports(outcome):
             told = dict(report.user_properties)
-            if "fault" in told and report.when == "call":
-                rows.append((told["fault"], told["where"], told.get("seen", "-"), word))
+            fault = told.get("fault", report.nodeid.rpartition("::")[2])
+            rows.append((fault, told.get("where", ""), told.get("seen", ""), word))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     terminalreporter.section("faults tried and survived")
     for row in rows:
-        terminalreporter.write_line(
-            "  ".join(f"{each:{w}}" for each, w in zip(row, _widths(rows), strict=True))
-        )
-    survived = sum(row[-1] == "yes" for row in rows[1:])
+        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
+        terminalreporter.write_line("  ".join(cells).rstrip())
+    survived = sum(row[-1] == "yes" for row in rows)
     terminalreporter.write_line(f"{survived} of {len(rows) - 1} survived")
-
-
-def _widths(rows: list[tuple[str, ...]]) -> list[int]:
-    return [max(map(len, column)) for column in zip(*rows, strict=True)]

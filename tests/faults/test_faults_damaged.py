@@ -1,5 +1,6 @@
 """Files that were cut, changed, emptied, removed or exchanged."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -62,6 +63,13 @@ HALF = [
     f"{SECOND}/checkpoints/member-1/*/optimizer.pt",
     f"{SECOND}/checkpoints/member-1/*/state.json",
 ]
+#: digits that decide results, and a bit that makes another digit of each
+DIGITS = [
+    ("finished", FIRST / "run.json", rb'"mean": \[\s*-?(\d)', 0),
+    ("finished", FIRST / "evaluation.json", rb'"value": 0\.(\d)', 0),
+    ("half", SECOND / "run.json", rb'"sha256": "[a-f]*(\d)', 0),
+    ("half", SECOND / "checkpoints/member-1/step-000000016/state.json", rb'"step": 1(\d)', 2),
+]
 #: pairs of the same name, in a finished benchmark
 PAIRS = [
     ("store/*", 0, 1),
@@ -89,6 +97,20 @@ def test_damaged(state, pattern, damage, first: Dpn, request, copied, record_pro
     damage(path, random)
     if pattern.startswith("store"):
         forget_evaluations(out)
+    goes_on(first, out, record_property)
+
+
+@pytest.mark.parametrize(("state", "name", "digit", "bit"), DIGITS)
+def test_one_digit(state, name, digit, bit, first: Dpn, request, copied, record_property) -> None:
+    record_property("fault", "one digit changed")
+    out = copied(request.getfixturevalue(state))
+    content = bytearray((out / name).read_bytes())
+    found = re.search(digit, content)
+    record_property(
+        "where", f"{state}: {short(out / name, out)}, {''.join(found[0].decode().split())}"
+    )
+    content[found.end() - 1] ^= 1 << bit
+    (out / name).write_bytes(content)
     goes_on(first, out, record_property)
 
 
