@@ -190,6 +190,8 @@ class GaussianKL(LogitsDetector):
         means, factors, shares = self._require_fit()
         points = representation(logits).unsqueeze(-2)
         mean, factor, share = (v.to(points.device) for v in (means, factors, shares))
+        if not points.numel():  # older versions of torch cannot reshape nothing
+            return share.new_empty((*points.shape[:-2], len(share)))
         return MultivariateNormal(mean, scale_tril=factor).log_prob(points) + share.log()
 
     def _divergence(self, first: str, second: str) -> float:

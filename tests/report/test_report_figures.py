@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from matplotlib.patches import Ellipse
+from scipy.integrate import trapezoid
 
 from dpn_plugin.errors import UserError
 from dpn_plugin.functional import dirichlet_measures
@@ -79,7 +80,7 @@ def test_roc_labels_hold_the_share_of_pairs_in_the_right_order(runs: list[Evalua
     label = figure.axes[1].get_lines()[0].get_label()
     shown = float(re.search(r"\(([\d.]+) %\)", label)[1])
     line = figure.axes[1].get_lines()[0]
-    assert shown == pytest.approx(100 * np.trapezoid(line.get_ydata(), line.get_xdata()), abs=0.06)
+    assert shown == pytest.approx(100 * trapezoid(line.get_ydata(), line.get_xdata()), abs=0.06)
     assert 50 < shown < 100
 
 
