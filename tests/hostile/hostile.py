@@ -48,7 +48,7 @@ def pickled(marker: Path) -> bytes:
     return pickle.dumps(Payload(marker), protocol=2)
 
 
-def dpn(*arguments: object, seconds: int = 20) -> Result:
+def dpn(*arguments: object, seconds: int = 60) -> Result:
     """Run a command, and see to it that it ends in time, well or with a message and 2."""
     with time_limit(seconds):
         done = CliRunner(env={"COLUMNS": "200"}).invoke(
@@ -81,7 +81,7 @@ def time_limit(seconds: int) -> Iterator[None]:
 def outcome(function: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
     """:return: what the function gives in time, or the words with which it refuses"""
     try:
-        with time_limit(20):
+        with time_limit(60):
             return function(*arguments, **keywords)
     except UserError as error:
         if not str(error):

@@ -78,7 +78,7 @@ def test_what_is_no_image_is_named(name: str, tmp_path: Path, run: Path) -> None
     folder = tmp_path / "images"
     folder.mkdir()
     (folder / name).write_bytes(BAD[name])
-    with time_limit(20), pytest.raises(UserError, match=f"{name} is not a readable image"):
+    with time_limit(60), pytest.raises(UserError, match=f"{name} is not a readable image"):
         load(f"folder:{folder}", root="/", image_size=(8, 8))
     done = dpn("score", folder / name, "--run", run)
     assert (done.exit_code, name in done.output) == (2, True)
@@ -113,7 +113,7 @@ def test_postscript_starts_no_interpreter(tmp_path: Path, marker: Path, monkeypa
 
 def test_a_pipe_is_no_image(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "a.png")
-    with time_limit(20), pytest.raises(UserError, match="not a readable image"):
+    with time_limit(60), pytest.raises(UserError, match="not a readable image"):
         load(f"folder:{tmp_path}", root="/")
 
 
