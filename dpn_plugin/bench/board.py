@@ -7,6 +7,7 @@ from dpn_plugin.bench.executor import BenchMonitor, Outcome
 from dpn_plugin.bench.notices import Notices
 from dpn_plugin.bench.plan import Plan
 from dpn_plugin.bench.workshop import UnitMonitor
+from dpn_plugin.errors import CannotWrite
 
 __all__ = ["TRIES", "Board"]
 
@@ -38,11 +39,16 @@ class Board:
         self.rows[index] = self.monitor.unit(index, len(self.plan.units), unit)
 
     def hear(self, index: int, kind: str, words: tuple[Any, ...]) -> Outcome | None:
-        """:return: how the unit ended, if this was the last word about it"""
+        """
+        :return: how the unit ended, if this was the last word about it
+        :raises CannotWrite: if the disk is full there
+        """
         if kind == "warned":
             self.notices.add(*words)
         elif kind == "end":
             return self.end(*words)
+        elif kind == "full":
+            raise CannotWrite(*words)
         elif kind == "raised":
             message, trace = words
             raise RuntimeError(f"{self.plan.units[index].title}: {message}\n{trace}")

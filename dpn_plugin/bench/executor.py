@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from dpn_plugin.bench.unit import Unit
 from dpn_plugin.bench.workshop import UnitMonitor, Workshop
-from dpn_plugin.errors import UserError
+from dpn_plugin.errors import CannotWrite, UserError
 
 __all__ = ["BenchMonitor", "Executor", "LocalExecutor", "Outcome"]
 
@@ -58,9 +58,14 @@ class LocalExecutor:
 
 
 def outcome(workshop: Workshop, index: int, monitor: UnitMonitor) -> Outcome:
-    """:return: how the unit of this number ends here"""
+    """
+    :return: how the unit of this number ends here
+    :raises CannotWrite: if the disk is full
+    """
     try:
         return Outcome(index, workshop.evaluated(workshop.job.plan.units[index], monitor))
+    except CannotWrite:
+        raise  # a full disk is no matter of one unit
     except UserError as error:
         return Outcome(index, reason=str(error))
     finally:

@@ -9,12 +9,12 @@ import torch
 from dpn_plugin.bench.executor import Outcome, outcome
 from dpn_plugin.bench.notices import noticed
 from dpn_plugin.bench.workshop import Job, Supplies, Workshop
-from dpn_plugin.errors import UserError
+from dpn_plugin.errors import CannotWrite, UserError
 from dpn_plugin.training.processes import Processes
 
 __all__ = ["Word", "tell_unit"]
 
-#: what is told, and its arguments: ``warned``, ``end``, or a method of the unit's monitor
+#: what is told, and its arguments: ``warned``, ``end``, ``full``, or a method of the unit's monitor
 Word = tuple[str, tuple[Any, ...]]
 
 _PAUSE = 0.5  # seconds between two words about steps
@@ -27,7 +27,8 @@ def tell_unit(
     job: Job, index: int, session: str, threads: int, tell: Callable[[Word], None]
 ) -> None:
     """
-    Do a unit, and tell of it; the last word is ``end`` with its :class:`Outcome`.
+    Do a unit, and tell of it; the last word is ``end`` with its :class:`Outcome`, or ``full`` if
+    the disk is.
 
     :param job: with paths that are right in this process
     :param index: of the unit
@@ -39,11 +40,11 @@ def tell_unit(
     with noticed(lambda message: tell(("warned", (message,)))) as notices:
         try:
             workshop = Workshop(job, _supplies(job, session), Processes.join(job.device), notices)
+            tell(("end", (outcome(workshop, index, _Teller(tell)),)))
+        except CannotWrite as error:
+            tell(("full", (str(error),)))
         except UserError as error:
-            found = Outcome(index, reason=str(error))
-        else:
-            found = outcome(workshop, index, _Teller(tell))
-        tell(("end", (found,)))
+            tell(("end", (Outcome(index, reason=str(error)),)))
 
 
 def _supplies(job: Job, session: str) -> Supplies:

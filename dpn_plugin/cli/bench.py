@@ -76,7 +76,7 @@ def bench(
         limit=limit,
         tune=tune,
     )
-    out = out or Path("runs") / Path(suite).stem
+    out = out or Path("runs") / (Path(suite).stem.strip(".") or "suite")
     plan = plan_for_run(request, only_eval, out) if only_eval else make_plan(request, out)
     if dry_run:
         _print_plan(plan)

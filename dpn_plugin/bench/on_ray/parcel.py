@@ -64,8 +64,11 @@ class Parcel:
         in_store = lambda folder: folder.parent.name == "store"  # noqa: E731
         for folder in sorted(folders, key=lambda f: (not in_store(f), f)):
             target = self.home / folder.relative_to(self.staged)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            if target.is_dir() and not in_store(folder):
-                discard(target)
-            publish(folder, target)
+            try:
+                target.parent.mkdir(parents=True, exist_ok=True)
+                if target.is_dir() and not in_store(folder):
+                    discard(target)
+                publish(folder, target)
+            except OSError as error:
+                raise cannot_write(target, error) from error
         shutil.rmtree(self.staged, ignore_errors=True)

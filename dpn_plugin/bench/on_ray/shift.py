@@ -10,7 +10,6 @@ from dpn_plugin.bench.executor import Outcome
 from dpn_plugin.bench.on_ray.parcel import Parcel, packed
 from dpn_plugin.bench.on_ray.worker import TRAINED, Order, unit_stream
 from dpn_plugin.bench.workshop import Job
-from dpn_plugin.errors import UserError
 
 __all__ = ["Needs", "Shift"]
 
@@ -107,10 +106,7 @@ class Shift:
             if found is None:
                 self._send(delivery.index)
             return found
-        try:
-            found = self._heard(delivery, kind, words)
-        except UserError as error:  # the files cannot be written here
-            found = self.board.end(Outcome(delivery.index, reason=str(error)))
+        found = self._heard(delivery, kind, words)
         if found is not None or kind == "asked":
             self.under_way.pop(stream)
         return found

@@ -96,7 +96,7 @@ def _words(order: Order) -> Iterator[Word]:
         if isinstance(word, BaseException):
             raise word
         yield word
-        if word[0] == "end":
+        if word[0] in ("end", "full"):
             return
 
 
