@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from tiny_bench import FORKS, POINTS, Told, bench, record, suite_file, times
+from tiny_bench import FORKS, POINTS, Told, bench, record, suite_file, times, work
 
 from dpn_plugin.bench import LocalExecutor
 from dpn_plugin.bench.board import TRIES
@@ -15,15 +15,6 @@ from dpn_plugin.bench.on_ray import RayExecutor
 from dpn_plugin.bench.pool import PoolExecutor
 from dpn_plugin.cli.executors import make_executor
 from dpn_plugin.errors import UserError
-
-FILES = ("*.safetensors", "*.npy", "entry.json", "results.csv", "leaderboard.csv")
-
-
-def work(out: Path) -> dict[str, bytes]:
-    """Every file that holds weights, outputs or figures."""
-    return {
-        str(path.relative_to(out)): path.read_bytes() for kind in FILES for path in out.rglob(kind)
-    }
 
 
 def below(pid: int) -> list[int]:

@@ -4,12 +4,11 @@ import os
 import socket
 import subprocess
 import sys
-from hashlib import sha256
 from pathlib import Path
 
 import pytest
 import torch
-from tiny_bench import DIGITS, FORKS, Told, bench, record, suite_file
+from tiny_bench import DIGITS, FORKS, Told, bench, record, suite_file, work
 
 from dpn_plugin.bench import Request, make_plan, plan_for_run, run_plan
 
@@ -46,8 +45,7 @@ def in_two_processes(*arguments: object) -> list[int | None]:
 
 def entries(out: Path) -> dict[str, str]:
     """The hash of every stored file."""
-    files = (path for path in (out / "store").rglob("*") if path.suffix in (".npy", ".json"))
-    return {str(p.relative_to(out)): sha256(p.read_bytes()).hexdigest() for p in files}
+    return {name: digest for name, digest in work(out).items() if name.startswith("store/")}
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 from collections.abc import Mapping
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -143,6 +144,16 @@ def results(out: Path) -> pd.DataFrame:
 
 def record(out: Path) -> dict[str, Any]:
     return json.loads((out / "bench.json").read_text("utf-8"))
+
+
+def work(out: Path) -> dict[str, str]:
+    """The hash of every file that holds weights, outputs or figures."""
+    kinds = ("*.safetensors", "*.npy", "entry.json", "results.csv", "leaderboard.csv")
+    return {
+        str(path.relative_to(out)): sha256(path.read_bytes()).hexdigest()
+        for kind in kinds
+        for path in out.rglob(kind)
+    }
 
 
 def times(out: Path) -> dict[str, int]:

@@ -2,33 +2,21 @@
 
 import os
 import signal
-from hashlib import sha256
 from pathlib import Path
 
 import pytest
-from tiny_bench import Told, bench, record, times
+from tiny_bench import Told, bench, record, times, work
 
 from dpn_plugin.bench import Request, plan_for_run, run_plan
 from dpn_plugin.bench.board import TRIES
 from dpn_plugin.bench.on_ray import RayExecutor
 from dpn_plugin.errors import UserError
 
-WORK = ("*.safetensors", "*.npy", "entry.json", "results.csv", "leaderboard.csv")
-
 
 def on_ray(
     suite: Path, out: Path, address: str, told: Told | None = None, *, scratch: bool = False
 ) -> Told:
     return bench(suite, out, told=told, executor=RayExecutor(address, scratch=scratch))
-
-
-def work(out: Path) -> dict[str, str]:
-    """The hash of every file that holds weights, outputs or figures."""
-    return {
-        str(path.relative_to(out)): sha256(path.read_bytes()).hexdigest()
-        for kind in WORK
-        for path in out.rglob(kind)
-    }
 
 
 def workers() -> list[int]:
