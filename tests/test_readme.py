@@ -47,3 +47,9 @@ def test_the_inversion_is_as_told(tmp_path: Path) -> None:
     auroc = {name: float(value) for name, value in map(str.split, printed.splitlines())}
     assert auroc["dpn-mi"] > 0.99
     assert auroc["dpn-dent"] < 0.2
+
+
+def test_what_it_links_to_is_there() -> None:
+    links = re.findall(r"\]\((?!http)([^)#]+)", README.read_text("utf-8"))
+    assert len(links) > 5
+    assert [link for link in links if not (README.parent / link).exists()] == []
