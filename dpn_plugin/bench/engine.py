@@ -17,6 +17,7 @@ from dpn_plugin.bench.results import leaderboard, results_table, write_table
 from dpn_plugin.bench.workshop import Job, Supplies, Workshop
 from dpn_plugin.errors import UserError
 from dpn_plugin.files import cannot_write
+from dpn_plugin.training import Stopped
 from dpn_plugin.training.processes import Processes
 
 __all__ = ["run_plan"]
@@ -69,10 +70,15 @@ def run_plan(
 def _outcomes(found: Iterable[Outcome], plan: Plan, notices: Notices) -> list[tuple[int, Outcome]]:
     """:return: the outcomes by number, in the plan's order; failures are told as they come"""
     outcomes = {}
-    for each in found:
-        outcomes[each.index] = each
-        if each.reason is not None:
-            notices.add(f"{plan.units[each.index].title} is not run: {each.reason}")
+    try:
+        for each in found:
+            outcomes[each.index] = each
+            if each.reason is not None:
+                notices.add(f"{plan.units[each.index].title} is not run: {each.reason}")
+    except Stopped:
+        raise
+    except KeyboardInterrupt:  # between two runs, or in this process while others work
+        raise Stopped("Stopped. The same command goes on from there.") from None
     return sorted(outcomes.items())
 
 

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from multiprocessing import forkserver
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkServerProcess
 from traceback import format_exc
@@ -17,6 +18,7 @@ from dpn_plugin.bench.executor import BenchMonitor, Outcome
 from dpn_plugin.bench.teller import tell_unit
 from dpn_plugin.bench.workshop import Job, Workshop
 from dpn_plugin.errors import UserError
+from dpn_plugin.training.stopping import stop_on_signals
 
 __all__ = ["PoolExecutor"]
 
@@ -42,12 +44,17 @@ class PoolExecutor:
         """See :meth:`dpn_plugin.bench.Executor.run`."""
         if workshop.processes.world > 1:
             raise UserError("--jobs starts processes of its own: use it without torchrun.")
-        _FORKS.set_forkserver_preload(["dpn_plugin.bench.pool", "pytorch_ood.loss"])
+        _start_server()
         board = Board(workshop.job.plan, monitor, workshop.notices)
         waiting = list(range(len(workshop.job.plan.units)))[::-1]
         count, session = min(self.jobs, len(waiting)), secrets.token_hex(8)
-        workers = [_Worker(workshop.job, session, self.threads) for _ in range(count)]
+        workers: list[_Worker] = []
         try:
+            with stop_on_signals() as stop:  # a process that is half begun would complain
+                while len(workers) < count and not stop.requested:
+                    workers.append(_Worker(workshop.job, session, self.threads))
+            if stop.requested:
+                stop.stop("before the first run")
             while waiting or any(worker.index is not None for worker in workers):
                 for worker in workers:
                     if worker.index is None and waiting:
@@ -105,6 +112,17 @@ class _Worker:
             self.process.join(_FAREWELL)
         self.process.kill()
         self.process.join()
+
+
+def _start_server() -> None:
+    _FORKS.set_forkserver_preload(["dpn_plugin.bench.pool", "pytorch_ood.loss"])
+    if threading.current_thread() is threading.main_thread():
+        # what it inherits it keeps: Ctrl-C must not interrupt its imports with a traceback
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+        try:
+            forkserver.ensure_running()
+        finally:
+            signal.signal(signal.SIGINT, before)
 
 
 def _heard(workers: list[_Worker], waiting: list[int], board: Board) -> Iterator[Outcome]:

@@ -100,7 +100,9 @@ def _fit(detector: Detector, train: Mapping[str, np.ndarray], batches: Batches) 
 
 def _fit_data(detector: Detector, array: np.ndarray, labels: np.ndarray) -> tuple[Tensor, Tensor]:
     wanted = np.ones(len(labels), bool) if isinstance(detector, GaussianKL) else labels >= 0
-    return torch.from_numpy(array[wanted]), torch.from_numpy(labels[wanted]).long()
+    # some versions of numpy let a part of a read-only map be read-only, which torch warns of
+    array, labels = np.asarray(array)[wanted], np.asarray(labels)[wanted]
+    return torch.from_numpy(array), torch.from_numpy(labels).long()
 
 
 def _fit_method(detector: Detector, kind: str) -> Callable[[Tensor, Tensor], Detector]:

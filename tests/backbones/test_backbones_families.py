@@ -1,6 +1,7 @@
 """A small model of every timm family that is quick enough, split and joined again."""
 
 import pytest
+import timm
 import torch
 
 from dpn_plugin.backbones import create_backbone
@@ -60,6 +61,8 @@ FAMILIES = [
 @pytest.mark.parametrize("name", FAMILIES)
 @torch.no_grad()
 def test_head_of_encoder_is_the_model(name: str) -> None:
+    if not timm.is_model(name):
+        pytest.skip("this version of timm has no such model")
     backbone = create_backbone(name, 5, image_size=28, in_chans=1).eval()
     x = torch.randn(2, *backbone.input_size)
     expected = backbone.model(x)
