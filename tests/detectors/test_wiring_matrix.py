@@ -37,7 +37,7 @@ def test_a_cell_has_steady_scores_or_its_reason(name: str, trained: Subject) -> 
         assert found.steady or reason_for_unsteadiness(found)
 
 
-# a transformer that saw some hundred digits is a matter of luck here, a convolutional network is not
+# what a transformer learns from some hundred digits is luck; a convolutional network sees noise
 @pytest.mark.parametrize("trained", ["test_resnet"], indirect=True)
 @pytest.mark.parametrize("name", ["mahalanobis", "rmd", "vim", "gmm"])
 def test_detectors_that_know_the_training_data_see_noise(name: str, trained: Subject) -> None:
