@@ -1,7 +1,8 @@
-"""Files that appear whole or not at all."""
+"""Files that appear whole or not at all, and the hash that shows whether they stayed so."""
 
 import fcntl
 import glob
+import hashlib
 import os
 import tempfile
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ from pathlib import Path
 
 from dpn_plugin.errors import CannotWrite
 
-__all__ = ["cannot_write", "replacing", "sync", "write_text"]
+__all__ = ["cannot_write", "file_hash", "replacing", "sync", "write_text"]
 
 
 @contextmanager
@@ -53,6 +54,12 @@ def write_text(path: str | Path, text: str) -> None:
     """
     with replacing(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
+
+
+def file_hash(path: Path) -> str:
+    """:return: SHA-256 of a file, in hexadecimal; it is read piece by piece"""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def sync(path: Path) -> None:

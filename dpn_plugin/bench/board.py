@@ -1,6 +1,6 @@
 """Units that are done in other processes: their rows in the progress, and their second chances."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from dpn_plugin.bench.executor import BenchMonitor, Outcome
@@ -28,10 +28,8 @@ class Board:
     plan: Plan
     monitor: BenchMonitor
     notices: Notices
-
-    def __post_init__(self) -> None:
-        self.rows: dict[int, UnitMonitor] = {}
-        self.deaths: dict[int, int] = {}
+    rows: dict[int, UnitMonitor] = field(default_factory=dict, init=False)
+    deaths: dict[int, int] = field(default_factory=dict, init=False)
 
     def begin(self, index: int) -> None:
         """A process takes the unit."""

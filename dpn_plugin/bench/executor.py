@@ -8,7 +8,7 @@ from dpn_plugin.bench.unit import Unit
 from dpn_plugin.bench.workshop import UnitMonitor, Workshop
 from dpn_plugin.errors import CannotWrite, UserError
 
-__all__ = ["BenchMonitor", "Executor", "LocalExecutor", "Outcome"]
+__all__ = ["BenchMonitor", "Executor", "LocalExecutor", "Outcome", "outcome"]
 
 
 class BenchMonitor(Protocol):

@@ -43,16 +43,25 @@ def scorer(outputs: RunOutputs, name: str, tuned: bool) -> tuple[Scorer, dict[st
 
 def _fitted(detector: Any, outputs: RunOutputs, tuned: bool) -> dict[str, Any]:
     """Fit on training data, and choose on held-out data; the test sets have no part in either."""
-    batches = outputs.batches("train")
-    if isinstance(detector, GaussianKL):
-        # training samples are all classified correctly; it needs those that are not, and outliers
+    needs, batches = _needs(detector, outputs, tuned), outputs.batches("train")
+    if needs == "held-out data":
         fit(detector, outputs.held_out(), outputs.held_out_batches())
-    elif tuned and detector.hyperparameter_space and "held_out_outliers" in outputs.samples:
+    elif needs == "both":
         held_out = outputs.held_out(), outputs.held_out_batches()
         return tune(detector, outputs.arrays("train"), batches, *held_out)
-    elif detector.requires_fit:
+    elif needs == "training data":
         fit(detector, outputs.arrays("train"), batches)
     return {}
+
+
+def _needs(detector: Any, outputs: RunOutputs, tuned: bool) -> str:
+    """:return: what a detector is fitted to; nothing for many"""
+    if isinstance(detector, GaussianKL):
+        # training samples are all classified correctly; it needs those that are not, and outliers
+        return "held-out data"
+    if tuned and detector.hyperparameter_space and "held_out_outliers" in outputs.samples:
+        return "both"
+    return "training data" if detector.requires_fit else ""
 
 
 def reads_training_data(outputs: RunOutputs, name: str, tuned: bool) -> bool:
@@ -63,8 +72,7 @@ def reads_training_data(outputs: RunOutputs, name: str, tuned: bool) -> bool:
         detector = registry.create_detector(name, outputs.predictor.classifier)
     except Exception:  # anybody's detector; the reason is told when it is evaluated
         return False
-    fits = detector.requires_fit or (tuned and bool(detector.hyperparameter_space))
-    return fits and not isinstance(detector, GaussianKL)
+    return _needs(detector, outputs, tuned) in ("training data", "both")
 
 
 def _of_averages(outputs: RunOutputs, name: str) -> Scorer:

@@ -7,8 +7,8 @@ from typing import Any
 
 from dpn_plugin.bench.evaluation import EVALUATION, missing_detectors, read_evaluation
 from dpn_plugin.errors import UserError
+from dpn_plugin.files import file_hash
 from dpn_plugin.training import TrainConfig
-from dpn_plugin.training.checkpoint import file_hash
 from dpn_plugin.training.config import differences
 from dpn_plugin.training.record import CHECKPOINTS, RECORD, read_record
 from dpn_plugin.training.run import method_of

@@ -1,6 +1,5 @@
-"""``.npy`` files that grow batch by batch, and their hashes."""
+"""``.npy`` files that grow batch by batch."""
 
-import hashlib
 from pathlib import Path
 from typing import IO
 
@@ -10,7 +9,7 @@ from torch import Tensor
 
 from dpn_plugin.errors import UserError
 
-__all__ = ["NpyWriter", "sha256"]
+__all__ = ["NpyWriter"]
 
 
 class NpyWriter:
@@ -58,12 +57,6 @@ class NpyWriter:
             "shape": (self.rows, *shape),
         }
         np.lib.format.write_array_header_1_0(self._file, header)
-
-
-def sha256(path: Path) -> str:
-    """:return: the hash of a file, read piece by piece"""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _as_numpy(batch: Tensor) -> np.ndarray:

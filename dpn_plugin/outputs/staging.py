@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from dpn_plugin.files import sync
+
 __all__ = ["discard", "publish", "staging_folder"]
 
 _SUFFIX = ".tmp"
@@ -39,7 +41,7 @@ def publish(folder: Path, target: Path) -> None:
     :param target: the final name, beside ``folder``
     """
     for path in (*folder.iterdir(), folder):
-        _sync(path)
+        sync(path)
     # mkdtemp makes the folder private; the result gets the permissions of its parent
     folder.chmod(target.parent.stat().st_mode & 0o777)
     try:
@@ -47,7 +49,7 @@ def publish(folder: Path, target: Path) -> None:
     except OSError:
         if not target.is_dir():
             raise
-    _sync(target.parent)
+    sync(target.parent)
 
 
 def discard(folder: Path) -> None:
@@ -75,11 +77,3 @@ def _writer(root: Path) -> Iterator[None]:
 def _remove_stale(root: Path) -> None:
     for folder in root.glob(f".*{_SUFFIX}"):
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

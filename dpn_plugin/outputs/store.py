@@ -15,8 +15,9 @@ import numpy as np
 from torch import Tensor
 
 from dpn_plugin.errors import CannotWrite, UserError
+from dpn_plugin.files import file_hash
 from dpn_plugin.outputs.ingredients import Ingredients
-from dpn_plugin.outputs.npy import NpyWriter, sha256
+from dpn_plugin.outputs.npy import NpyWriter
 from dpn_plugin.outputs.staging import discard, publish, staging_folder
 
 __all__ = ["OutputStore", "Stored"]
@@ -202,7 +203,7 @@ def _hash(path: Path) -> str:
     stat = path.stat()
     state = stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns
     if state not in _hashes:
-        _hashes[state] = sha256(path)
+        _hashes[state] = file_hash(path)
     return _hashes[state]
 
 

@@ -4,10 +4,9 @@ import fcntl
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from hashlib import file_digest
 from pathlib import Path
 
-from dpn_plugin.files import write_text
+from dpn_plugin.files import file_hash, write_text
 from dpn_plugin.report.write import write_report
 
 __all__ = ["current_report"]
@@ -56,8 +55,8 @@ def _hashes(folder: Path, names: Iterable[str]) -> dict[str, str]:
     """:return: the hash of each of the files that are there"""
     found = {}
     for name in names:
-        with suppress(OSError), (folder / name).open("rb") as file:
-            found[name] = file_digest(file, "sha256").hexdigest()
+        with suppress(OSError):
+            found[name] = file_hash(folder / name)
     return found
 
 

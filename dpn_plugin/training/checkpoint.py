@@ -1,6 +1,5 @@
 """Checkpoints: folders that appear whole, are checked when read, and hold no pickle but tensors."""
 
-import hashlib
 import os
 import shutil
 import tempfile
@@ -13,10 +12,10 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from dpn_plugin.errors import UserError
-from dpn_plugin.files import cannot_write, replacing, sync
+from dpn_plugin.files import cannot_write, file_hash, replacing, sync
 from dpn_plugin.sealed import sealed, unsealed
 
-__all__ = ["Checkpoints", "file_hash", "read_tensors", "read_weights", "write_weights"]
+__all__ = ["Checkpoints", "read_tensors", "read_weights", "write_weights"]
 
 _STATE = "state.json"
 _OPTIMIZER = "optimizer.pt"
@@ -145,12 +144,6 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
         return load_file(path)
     except (SafetensorError, OSError, ValueError) as error:
         raise UserError(f"{path} is not a safetensors file: {error}.") from error
-
-
-def file_hash(path: Path) -> str:
-    """:return: SHA-256 of a file, in hexadecimal"""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _plain(tensors: dict[str, Tensor]) -> dict[str, Tensor]:

@@ -5,8 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from dpn_plugin.files import replacing
-from dpn_plugin.training.checkpoint import file_hash
+from dpn_plugin.files import file_hash, replacing
 
 __all__ = ["write_history"]
 

@@ -13,8 +13,9 @@ from dpn_plugin import functional
 from dpn_plugin.data import Batches, Samples
 from dpn_plugin.data.pictures import load_pictures
 from dpn_plugin.errors import UserError
+from dpn_plugin.files import file_hash
 from dpn_plugin.plugins import registry
-from dpn_plugin.training.checkpoint import file_hash, read_tensors, write_weights
+from dpn_plugin.training.checkpoint import read_tensors, write_weights
 from dpn_plugin.training.material import Material
 from dpn_plugin.training.predictor import Predictor
 from dpn_plugin.training.run import Run

@@ -12,9 +12,10 @@ from dpn_plugin.backbones import mc_dropout
 from dpn_plugin.backbones.inputs import check_name
 from dpn_plugin.data import Library
 from dpn_plugin.errors import UserError
+from dpn_plugin.files import file_hash
 from dpn_plugin.plugins import registry
 from dpn_plugin.sealed import digest
-from dpn_plugin.training.checkpoint import Checkpoints, file_hash, write_weights
+from dpn_plugin.training.checkpoint import Checkpoints, write_weights
 from dpn_plugin.training.config import TrainConfig
 from dpn_plugin.training.history import write_history
 from dpn_plugin.training.loop import Monitor, Trainer

@@ -13,7 +13,7 @@ from tiny_bench import POINTS, bench, record, results, suite_file, times
 from dpn_plugin.backbones import Backbone
 from dpn_plugin.bench import Request, make_plan
 from dpn_plugin.errors import UserError
-from dpn_plugin.training.checkpoint import file_hash
+from dpn_plugin.files import file_hash
 from dpn_plugin.training.record import read_record, write_record
 
 RUN = Path("runs/mlp_synthetic/dpn-minus/seed-0")

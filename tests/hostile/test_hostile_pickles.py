@@ -13,11 +13,11 @@ from PIL import Image
 
 from dpn_plugin.data import load
 from dpn_plugin.errors import UserError
+from dpn_plugin.files import file_hash
 from dpn_plugin.outputs import Ingredients, OutputStore
 from dpn_plugin.report import write_report
 from dpn_plugin.sealed import sealed
 from dpn_plugin.training import Recipe, TrainConfig, train
-from dpn_plugin.training.checkpoint import file_hash
 
 
 def test_the_payload_would_run(marker: Path) -> None:

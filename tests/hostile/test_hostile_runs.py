@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from PIL import Image
 from safetensors.torch import save_file
 
+from dpn_plugin.files import file_hash
 from dpn_plugin.training import open_run
-from dpn_plugin.training.checkpoint import file_hash
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),

@@ -2,8 +2,6 @@
 
 import os
 import signal
-import socket
-import subprocess
 import sys
 from pathlib import Path
 
@@ -11,19 +9,15 @@ import pytest
 import torch
 from safetensors.torch import load_file
 from tiny_runs import FORKS, At, leftovers, points, weights
+from two_processes import in_two_processes, torchrun
 
 from dpn_plugin.training import Stopped, TrainConfig, open_run, train
-
-ROOT = Path(__file__).parents[2]
 
 #: plain SGD: weights differ from where they began by the rate times the sum of the gradients
 PLAIN = {"optimizer": "momentum", "momentum": 0.0, "lr": 0.05, "epochs": 1}
 
 
-def one_of_two(rank: int, port: int, config: TrainConfig, out: Path, stop_at: int) -> None:
-    torch.set_num_threads(1)
-    place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
-    os.environ |= {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "2", **place}
+def one_of_two(rank: int, config: TrainConfig, out: Path, stop_at: int) -> None:
     stop = At(stop_at, lambda: os.kill(os.getpid(), signal.SIGTERM)) if rank else None
     try:
         train(config, out, device="cpu", monitor=stop)
@@ -31,26 +25,15 @@ def one_of_two(rank: int, port: int, config: TrainConfig, out: Path, stop_at: in
         sys.exit(130)
 
 
-def in_two_processes(config: TrainConfig, out: Path, stop_at: int = -1) -> list[int | None]:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    children = [
-        FORKS.Process(target=one_of_two, args=(rank, port, config, out, stop_at))
-        for rank in range(2)
-    ]
-    for child in children:
-        child.start()
-    for child in children:
-        child.join(120)
-    return [child.exitcode for child in children]
+def together(config: TrainConfig, out: Path, stop_at: int = -1) -> list:
+    return in_two_processes(FORKS, one_of_two, config, out, stop_at)
 
 
 @pytest.fixture(scope="module")
 def halves(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("halves")
     config = points(batch_size=16, outlier_batch_size=8, **PLAIN)
-    assert in_two_processes(config, out) == [0, 0]
+    assert together(config, out) == [0, 0]
     return out
 
 
@@ -75,27 +58,19 @@ def test_one_process_writes(halves: Path) -> None:
 
 def test_asked_in_one_process_both_stop_after_the_same_step(tmp_path: Path) -> None:
     config = points(batch_size=16, outlier_batch_size=8, ema_decay=0.9)
-    assert in_two_processes(config, tmp_path / "stopped", stop_at=6) == [130, 130]
-    assert in_two_processes(config, tmp_path / "stopped") == [0, 0]
-    assert in_two_processes(config, tmp_path / "whole") == [0, 0]
+    assert together(config, tmp_path / "stopped", stop_at=6) == [130, 130]
+    assert together(config, tmp_path / "stopped") == [0, 0]
+    assert together(config, tmp_path / "whole") == [0, 0]
     assert weights(tmp_path / "stopped") == weights(tmp_path / "whole")
 
 
 def test_torchrun(tmp_path: Path) -> None:
-    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
     words = (
-        "-m dpn_plugin train --backbone mlp_synthetic --method oe --recipe synthetic --epochs 1 "
+        "train --backbone mlp_synthetic --method oe --recipe synthetic --epochs 1 "
         "--in-domain synthetic:gaussians --outliers synthetic:gaussians-ood --limit 100 "
         "--device cpu --out"
     )
-    done = subprocess.run(
-        [*torchrun, "--nproc-per-node", "2", *words.split(), str(tmp_path)],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        timeout=180,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )
+    done = torchrun(*words.split(), tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("accuracy") == 1
     assert done.stderr.count("epoch 1:") == 1

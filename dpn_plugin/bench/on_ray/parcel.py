@@ -8,7 +8,7 @@ from dpn_plugin.errors import UserError
 from dpn_plugin.files import cannot_write
 from dpn_plugin.outputs.staging import discard, publish
 
-__all__ = ["Parcel", "packed"]
+__all__ = ["Parcel", "append", "packed"]
 
 _PIECE = 16 * 2**20
 
@@ -30,6 +30,24 @@ def packed(folder: Path, root: Path) -> Iterator[tuple[str, bytes]]:
                         break
 
 
+def append(root: Path, name: str, piece: bytes) -> None:
+    """
+    :param root: where the file belongs
+    :param name: from :func:`packed`
+    :param piece: the next of the file
+    :raises UserError: if the name leads out of the folder, or the disk is full
+    """
+    path = root / name
+    if not path.resolve().is_relative_to(root.resolve()):
+        raise UserError(f"A file was sent for {name}, which is outside of the results.")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("ab") as file:
+            file.write(piece)
+    except OSError as error:
+        raise cannot_write(path, error) from error
+
+
 class Parcel:
     """
     Pieces of files that arrive for a folder, in which nothing shows before all are here.
@@ -48,15 +66,7 @@ class Parcel:
         :param name: from :func:`packed`
         :raises UserError: if it leads out of the folder, or the disk is full
         """
-        path = self.staged / name
-        if not path.resolve().is_relative_to(self.staged.resolve()):
-            raise UserError(f"A worker sent a file for {name}, which is outside of the results.")
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with path.open("ab") as file:
-                file.write(piece)
-        except OSError as error:
-            raise cannot_write(self.home / name, error) from error
+        append(self.staged, name, piece)
 
     def unpack(self) -> None:
         """Move every folder to its place, stored outputs before the run that tells of them."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from queue import Queue
 
 from dpn_plugin.bench.executor import Outcome
-from dpn_plugin.bench.on_ray.parcel import packed
+from dpn_plugin.bench.on_ray.parcel import append, packed
 from dpn_plugin.bench.teller import Word, tell_unit
 from dpn_plugin.bench.workshop import Job
 
@@ -65,9 +65,7 @@ def unit_stream(order: Order, known: list[tuple[str, bytes]]) -> Iterator[Word]:
 
 def _in_scratch(order: Order, known: list[tuple[str, bytes]], out: Path) -> Iterator[Word]:
     for name, piece in known:
-        (out / name).parent.mkdir(parents=True, exist_ok=True)
-        with (out / name).open("ab") as file:
-            file.write(piece)
+        append(out, name, piece)
     for word in _words(replace(order, job=_moved(order.job, out))):
         if word[0] == "end":
             for part in ("runs", "store"):
