@@ -2,27 +2,28 @@
 Dirichlet Prior Networks by name for pytorch-ood and timm.
 
 Importing this package takes milliseconds: torch and the hosts are imported on first use, and the
-hosts' namespaces are extended when somebody imports them.
+hosts' namespaces are extended when the hosts are imported.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from dpn_plugin.plugins.bridges import install as _extend_hosts
-from dpn_plugin.plugins.hookspecs import Entry, hookimpl
+from dpn_plugin.plugins import (
+    Entry,
+    create_loss,
+    hookimpl,
+    list_backbones,
+    list_datasets,
+    list_detectors,
+    list_losses,
+    list_methods,
+    list_suites,
+)
+from dpn_plugin.plugins import extend_hosts as _extend_hosts
 
 if TYPE_CHECKING:
     from dpn_plugin import functional
-    from dpn_plugin.plugins.registry import (
-        create_detector,
-        create_loss,
-        list_backbones,
-        list_datasets,
-        list_detectors,
-        list_losses,
-        list_methods,
-        list_suites,
-    )
+    from dpn_plugin.detectors import create_detector
 
 __version__ = "0.1.0"
 
@@ -41,15 +42,19 @@ __all__ = [
     "list_suites",
 ]
 
-_LAZY = {name: "dpn_plugin.plugins.registry" for name in __all__ if name[:5] in ("creat", "list_")}
-
 
 def __getattr__(name: str) -> Any:
+    # these import torch
     if name == "functional":
         return import_module("dpn_plugin.functional")
-    if name in _LAZY:
-        return getattr(import_module(_LAZY[name]), name)
+    if name == "create_detector":
+        return import_module("dpn_plugin.detectors").create_detector
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    # the names that __getattr__ loads are not in the namespace yet
+    return sorted(__all__)
 
 
 _extend_hosts()

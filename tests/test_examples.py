@@ -1,15 +1,20 @@
-"""The examples of the documentation run and show what they claim."""
+"""The examples of the documentation run, and their results support the claims made there."""
 
+import doctest
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
+
+import pandas as pd
+import pytest
 
 ROOT = Path(__file__).parents[1]
 
 
 def printed(example: str, folder: Path) -> dict[str, float]:
-    """:return: the numbers that an example prints, by name"""
+    """Run an example and return the numbers that it prints, by name."""
     done = subprocess.run(
         [sys.executable, str(ROOT / "docs" / "examples" / example)],
         cwd=folder,
@@ -29,3 +34,30 @@ def test_dpn_minus_separates_the_plane_and_inverts_differential_entropy(tmp_path
     assert roc["dpn-dent"] < 0.2
     assert min(value for name, value in roc.items() if name != "dpn-dent") > 0.98
     assert list(tmp_path.iterdir()) == []
+
+
+PAGES = [
+    page for page in sorted((ROOT / "docs").glob("*.md")) if "```{doctest}" in page.read_text()
+]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_examples_of_a_page_print_what_they_show(page: Path, monkeypatch) -> None:
+    monkeypatch.syspath_prepend(ROOT / "docs" / "examples" / "plugin")
+    blocks = re.findall(r"^```{doctest}\n(.*?)^```$", page.read_text("utf-8"), re.M | re.S)
+    examples = doctest.DocTestParser().get_doctest("".join(blocks), {}, page.stem, str(page), 0)
+    assert doctest.DocTestRunner().run(examples).failed == 0
+
+
+def test_figures_of_the_paper_are_quoted_correctly() -> None:
+    table = pd.read_csv(ROOT / "dpn_plugin" / "bench" / "paper_results.csv")
+    found = table[(table["table"] == "ood_detection") & (table["metric"] == "auroc")]
+    found = found.assign(method=found["method"].replace("de", "deep-ensemble"))
+    means = found.groupby(["task", "method", "measure"])["mean"].mean()
+    page = (ROOT / "docs" / "choosing.md").read_text("utf-8")
+    measures = {"Max.P": "max_p", "mutual information": "mi"}
+    rows = re.findall(r"^\| `(\S+)` \| (?:yes|no) \| (.*?) \| (.*?) \|$", page, re.M)
+    assert len(rows) == 7
+    for method, score, values in rows:
+        for task, value in zip(("C10", "C100", "TIM"), values.split(" | "), strict=True):
+            assert abs(means[task, method, measures[score]] - float(value)) <= 0.0501

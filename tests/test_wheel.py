@@ -1,4 +1,4 @@
-"""What the wheel carries."""
+"""The files and the metadata of the wheel."""
 
 import subprocess
 import sys
@@ -27,11 +27,11 @@ def in_tree(package: str) -> set[str]:
 
 
 @pytest.mark.parametrize("package", ["dpn_plugin", "benchmark_suites"])
-def test_it_carries_every_file_of_the_package(wheel: ZipFile, package: str) -> None:
+def test_it_contains_every_file_of_the_package(wheel: ZipFile, package: str) -> None:
     assert {name for name in wheel.namelist() if name.startswith(f"{package}/")} == in_tree(package)
 
 
-def test_it_carries_nothing_else_than_the_packages_and_the_metadata(wheel: ZipFile) -> None:
+def test_it_contains_only_the_packages_and_the_metadata(wheel: ZipFile) -> None:
     tops = {name.split("/")[0] for name in wheel.namelist()}
     assert {top for top in tops if not top.endswith(".dist-info")} == {
         "dpn_plugin",

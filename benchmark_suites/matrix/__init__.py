@@ -1,1 +1,1 @@
-"""Every detector on every family of backbones: what fits together, and how well it does."""
+"""Every detector on every family of backbones: which combinations work, and how well."""

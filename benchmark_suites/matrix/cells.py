@@ -14,28 +14,30 @@ from dpn_plugin.errors import UserError
 
 __all__ = ["UNSTEADY", "Cell", "cell", "reason_for_unsteadiness"]
 
-#: cells whose scores depend on the batch, and why; a detector, or a detector on a backbone
+#: why scores depend on the batch, by detector or by detector and backbone
 UNSTEADY = {
     "mcd": "every batch draws its own dropout masks",
-    "gram on test_convnext": "sums over channels behind a layer norm are zero but for rounding,"
-    " and that is what gets compared",
+    "gram on test_convnext": "sums over channels after a layer norm are zero up to rounding,"
+    " so only rounding errors are compared",
 }
 
-#: how far scores may move with the batch, as a share of their deviation and of their size
+#: the largest allowed difference, relative to the standard deviation and the size of the scores
 TOLERANCE, ROUNDING = 1e-2, 2e-6
 
 
 @dataclass(frozen=True)
 class Cell:
     """
+    The result of one detector on one backbone.
+
     :param detector: its name
     :param backbone: its name
-    :param reason: why there are no scores; the rest is empty then
-    :param failed: whether the reason was found only when it ran
+    :param reason: why there are no scores; the other fields keep their defaults then
+    :param failed: whether it failed while fitting or scoring
     :param auroc: of digits against noise
     :param steady: whether scores are the same for any batching
     :param reads: what is scored
-    :param seconds: to fit and to score
+    :param seconds: the time to fit and to score
     """
 
     detector: str
@@ -50,47 +52,49 @@ class Cell:
 
 def cell(name: str, subject: Subject, batch: int = 50) -> Cell:
     """
-    :param name: of a detector
-    :param subject: what it is fitted and tested on
-    :param batch: samples that a detector of inputs sees at once
+    Fit and score a detector, and return the result.
+
+    :param name: the name of the detector
+    :param subject: the backbone and the data
+    :param batch: the batch size of detectors that read inputs
     """
     backbone = subject.backbone.name
     try:
         detector = dpn_plugin.create_detector(name, subject.backbone)
     except NotApplicable as reason:
         return Cell(name, backbone, reason=str(reason))
-    begun = time.monotonic()
+    start = time.monotonic()
     try:
         fit(detector, subject.fit_outputs, subject.fit.batches(batch))
         found = scores(detector, subject.test_outputs, subject.test.batches(batch))
     except UserError as reason:
         return Cell(name, backbone, reason=str(reason), failed=True)
-    seconds = time.monotonic() - begun
+    seconds = time.monotonic() - start
     auroc = roc_auc_score(subject.test_outputs["labels"] < 0, found)
     steady = _is_steady(detector, subject, found)
     return Cell(name, backbone, "", False, auroc, steady, reads(detector), seconds)
 
 
 def reason_for_unsteadiness(cell: Cell) -> str | None:
-    """:return: the known reason why scores depend on the batch, if there is one"""
+    """Return the known reason why scores depend on the batch, or ``None``."""
     return UNSTEADY.get(cell.detector) or UNSTEADY.get(f"{cell.detector} on {cell.backbone}")
 
 
 def _is_steady(detector: object, subject: Subject, found: Tensor) -> bool:
-    """Compare a few digits and a few images of noise, alone, by eights and together."""
+    """Compare the scores of a few samples in batches of 1, 8 and all."""
     few = torch.cat([torch.arange(8), len(found) - 1 - torch.arange(8)])
     samples = Samples(subject.test.x[few], subject.test.y[few])
     outputs = {name: array[few.numpy()] for name, array in subject.test_outputs.items()}
     allowed = TOLERANCE * found.std() + ROUNDING * found.abs().max()
-    ways = [_in_batches(detector, outputs, samples, size) for size in (1, 8, len(few))]
-    return all(bool(((way - found[few]).abs() <= allowed).all()) for way in ways)
+    variants = [_score_in_batches(detector, outputs, samples, size) for size in (1, 8, len(few))]
+    return all(bool(((each - found[few]).abs() <= allowed).all()) for each in variants)
 
 
-def _in_batches(detector: object, outputs: Outputs, samples: Samples, size: int) -> Tensor:
+def _score_in_batches(detector: object, outputs: Outputs, samples: Samples, size: int) -> Tensor:
     parts = []
-    for start in range(0, len(samples.x), size):
-        here = slice(start, start + size)
-        part = Samples(samples.x[here], samples.y[here])
-        rows = {name: array[here] for name, array in outputs.items()}
-        parts.append(scores(detector, rows, part.batches(size)))
+    for first in range(0, len(samples.x), size):
+        rows = slice(first, first + size)
+        part = Samples(samples.x[rows], samples.y[rows])
+        stored = {name: array[rows] for name, array in outputs.items()}
+        parts.append(scores(detector, stored, part.batches(size)))
     return torch.cat(parts)

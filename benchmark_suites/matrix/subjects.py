@@ -1,8 +1,7 @@
-"""Small data and small models that are good enough to tell a working detector from a broken one."""
+"""Small data and small trained models, sufficient to distinguish working from broken detectors."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,9 +17,9 @@ __all__ = ["BACKBONES", "Outputs", "Subject", "subject"]
 
 CLASSES = 10
 DIGIT = (8, 8)
-#: of the digits, roughly
+#: approximate mean and standard deviation of the digits
 MEAN, STD = 0.3, 0.35
-#: little, for fast training, but enough for detectors that draw dropout masks
+#: low, for fast training, but enough for detectors that draw dropout masks
 DROP_RATE = 0.1
 
 Outputs = dict[str, np.ndarray]
@@ -29,8 +28,10 @@ Outputs = dict[str, np.ndarray]
 @dataclass(frozen=True)
 class Column:
     """
-    :param build: makes the backbone for images of so many pixels along a side
-    :param epochs: how often it has to see some hundred digits to know most of them
+    A backbone of the table.
+
+    :param build: creates the backbone for images with the given number of pixels along a side
+    :param epochs: the number of epochs after which most digits are classified correctly
     """
 
     build: Callable[[int], Backbone]
@@ -45,7 +46,7 @@ def _timm(name: str, epochs: int) -> Column:
 
 
 def _narrow_swin(pixels: int) -> Backbone:
-    # timm has no Swin for small images; this is its own class with fewer channels
+    # timm has no Swin for small images; this is timm's class with fewer channels
     model = timm.create_model(
         "swin_tiny_patch4_window7_224",
         num_classes=CLASSES,
@@ -80,14 +81,13 @@ class Samples:
     y: Tensor
 
     def batches(self, size: int) -> Callable[[], Iterator[tuple[Tensor, Tensor]]]:
-        """:return: a function that gives the samples in batches of ``size``"""
+        """Return a function that yields the samples in batches of ``size``."""
         return lambda: zip(self.x.split(size), self.y.split(size), strict=True)
 
 
 class Subject:
     """
-    A trained backbone, the data that detectors are fitted on and tested with, and what the backbone
-    says about it.
+    A trained backbone, the data that detectors are fitted to and tested on, and its outputs.
 
     :param backbone: trained
     :param fit: training digits, and the same with their pixels shuffled as OOD samples
@@ -98,20 +98,12 @@ class Subject:
         self.backbone = backbone
         self.fit = fit
         self.test = test
-
-    @cached_property
-    def fit_outputs(self) -> Outputs:
-        """What the backbone says about ``fit``."""
-        return _outputs(self.backbone, self.fit)
-
-    @cached_property
-    def test_outputs(self) -> Outputs:
-        """What the backbone says about ``test``."""
-        return _outputs(self.backbone, self.test)
+        self.fit_outputs = _outputs(backbone, fit)
+        self.test_outputs = _outputs(backbone, test)
 
     @property
     def accuracy(self) -> float:
-        """Share of the test digits that the backbone knows."""
+        """The accuracy on the test digits."""
         known = self.test_outputs["labels"] >= 0
         predicted = self.test_outputs["logits"].argmax(axis=1)
         return float((predicted == self.test_outputs["labels"])[known].mean())
@@ -119,6 +111,8 @@ class Subject:
 
 def subject(name: str, pixels: int = 32, train: int = 600, test: int = 100) -> Subject:
     """
+    Train a backbone on digits and return it with data and outputs.
+
     :param name: one of :data:`BACKBONES`
     :param pixels: along a side of an image
     :param train: number of training digits
@@ -132,19 +126,19 @@ def subject(name: str, pixels: int = 32, train: int = 600, test: int = 100) -> S
     backbone = column.build(pixels)
     _train(backbone, known, column.epochs)
     shuffled = known.x.flatten(1)[:, torch.randperm(pixels**2)].view_as(known.x)
-    noise = _enlarged(torch.rand(test, 1, *DIGIT), pixels)
+    noise = _resized_and_normalized(torch.rand(test, 1, *DIGIT), pixels)
     return Subject(backbone, _with_ood(known, shuffled), _with_ood(held_out, noise))
 
 
 def _digits(pixels: int) -> tuple[Tensor, Tensor]:
-    """Images in a fixed random order, and their labels."""
+    """Return images in a fixed random order, and their labels."""
     found: Any = load_digits()
     order = torch.randperm(len(found.images), generator=torch.Generator().manual_seed(0))
     images = torch.from_numpy(found.images).float()[order, None] / 16
-    return _enlarged(images, pixels), torch.from_numpy(found.target)[order]
+    return _resized_and_normalized(images, pixels), torch.from_numpy(found.target)[order]
 
 
-def _enlarged(images: Tensor, pixels: int) -> Tensor:
+def _resized_and_normalized(images: Tensor, pixels: int) -> Tensor:
     return (F.interpolate(images, size=pixels, mode="bilinear") - MEAN) / STD
 
 

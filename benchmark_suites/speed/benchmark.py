@@ -1,13 +1,13 @@
 """
-How fast are several detectors on several OOD sets?
+Time several detectors on several OOD sets.
 
     python -m benchmark_suites.speed.benchmark
 
 runs one network over an in-domain set and six OOD sets of the same size and scores them with five
-detectors of logits: with ``pytorch_ood.benchmark.Benchmark.evaluate``, which is given all detectors
-at once and so runs the network once per OOD set, and through the store of outputs, as ``dpn bench``
-does. Both are timed in turn on one thread; the ratio is printed. It fails when a metric differs or
-the ratio is below the limit.
+detectors of logits: with ``pytorch_ood.benchmark.Benchmark.evaluate``, which gets all detectors at
+once and so runs the network once per OOD set, and through the store of outputs, as ``dpn bench``
+does. Both are timed alternately on one thread; the ratio is printed. It exits with 1 if a metric
+differs or the ratio is below the limit.
 """
 
 import argparse
@@ -27,10 +27,10 @@ from torch.utils.data import DataLoader, Dataset, TensorDataset
 from dpn_plugin.backbones import create_backbone
 from dpn_plugin.detectors import MutualInformation
 from dpn_plugin.metrics import ood_metrics
-from dpn_plugin.outputs import Ingredients, OutputStore, collect, score_chunks
+from dpn_plugin.outputs import OutputKey, OutputStore, score_chunks
 
 OOD_SETS, CLASSES, BATCH, ROUNDS = 6, 10, 64, 2
-#: the same metrics under the names that the host gives them
+#: the host's names of the same metrics
 HOST_NAMES = {"auroc": "AUROC", "aupr_in": "AUPR-IN", "aupr_out": "AUPR-OUT", "fpr95": "FPR95TPR"}
 Figures = dict[tuple[str, str, str], float]
 
@@ -39,8 +39,8 @@ class Noise(Benchmark):
     """
     In-domain images of noise, and OOD sets of other noise.
 
-    :param samples: of every set
-    :param size: pixels along a side
+    :param samples: the number of samples of every set
+    :param size: the number of pixels along a side
     """
 
     def __init__(self, samples: int, size: int) -> None:
@@ -55,11 +55,11 @@ class Noise(Benchmark):
             )
 
     def train_set(self) -> Dataset:
-        """No detector here needs fitting."""
+        """Raise: no detector here requires fitting."""
         raise NotImplementedError
 
     def test_sets(self, known: bool = True, unknown: bool = True) -> list[Dataset]:
-        """:return: every OOD set with the in-domain set, as the hosts' own benchmarks give them"""
+        """Return every OOD set joined with the in-domain set, as pytorch-ood's benchmarks do."""
         inside = self.sets["in-domain"]
         return [inside + each for name, each in self.sets.items() if name != "in-domain"]
 
@@ -70,13 +70,13 @@ class Noise(Benchmark):
 
 
 def detectors(model: nn.Module) -> dict[str, Detector]:
-    """:return: five detectors that read logits"""
+    """Return five detectors that read logits."""
     kinds = (MaxSoftmax, Entropy, EnergyBased, MaxLogit, MutualInformation)
     return {kind.__name__: kind(model) for kind in kinds}
 
 
 def with_host(model: nn.Module, noise: Noise) -> Figures:
-    """:return: the figures as pytorch-ood's benchmark finds them"""
+    """Return the metrics that the benchmark of pytorch-ood computes."""
     scorers = list(detectors(model).values())
     rows = noise.evaluate(scorers, loader_kwargs={"batch_size": BATCH})
     return {
@@ -87,12 +87,12 @@ def with_host(model: nn.Module, noise: Noise) -> Figures:
 
 
 def with_store(model: nn.Module, noise: Noise, folder: Path) -> Figures:
-    """:return: the figures from outputs that are stored first"""
+    """Return the metrics that are computed from stored outputs."""
     store = OutputStore(folder)
     logits = {
-        name: store.write(
-            Ingredients("weights", name, None, "test"), collect(forward(model), batches(samples))
-        ).arrays["logits"]
+        name: store.write(OutputKey("weights", name, None, "test"), outputs(model, samples)).arrays[
+            "logits"
+        ]
         for name, samples in noise.sets.items()
     }
     figures = {}
@@ -106,32 +106,29 @@ def with_store(model: nn.Module, noise: Noise, folder: Path) -> Figures:
     return figures
 
 
-def forward(model: nn.Module) -> Callable[[Tensor], dict[str, Tensor]]:
-    """:return: what gives named outputs"""
-    return lambda x: {"logits": model(x)}
-
-
-def batches(samples: Dataset) -> Iterator[tuple[Tensor, Tensor]]:
-    """:return: pairs of images and labels"""
-    return iter(DataLoader(samples, batch_size=BATCH))
+def outputs(model: nn.Module, samples: Dataset) -> Iterator[dict[str, Tensor]]:
+    """Return the logits and labels of one batch after the other."""
+    for x, labels in DataLoader(samples, batch_size=BATCH):
+        with torch.inference_mode():
+            yield {"logits": model(x), "labels": labels}
 
 
 def timed(work: Callable[[], Figures]) -> tuple[float, Figures]:
-    """:return: seconds of processor time, and what the work gave"""
-    begun = time.process_time()
+    """Return the seconds of processor time, and the result."""
+    start = time.process_time()
     figures = work()
-    return time.process_time() - begun, figures
+    return time.process_time() - start, figures
 
 
 def largest_difference(ours: Figures, theirs: Figures) -> float:
-    """:return: between two figures of one name; both must have the same names"""
+    """Return the largest difference of two metrics of the same name."""
     if ours.keys() != theirs.keys():
-        raise ValueError(f"the figures differ in kind: {ours.keys() ^ theirs.keys()}")
+        raise ValueError(f"the names of the metrics differ: {ours.keys() ^ theirs.keys()}")
     return max(abs(ours[key] - theirs[key]) for key in ours)
 
 
 def main() -> int:
-    """:return: the exit code, 1 when figures differ or the ratio is below the limit"""
+    """Return the exit code: 1 if metrics differ or the ratio is below the limit."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--samples", type=int, default=640, help="of every set")
     parser.add_argument("--size", type=int, default=32, help="pixels along a side")

@@ -1,5 +1,5 @@
 """
-How fast are the Dirichlet measures?
+Time the Dirichlet measures.
 
     python benchmark_suites/speed/measures.py
 
@@ -22,7 +22,7 @@ ROUNDS = 7
 
 
 def reference(logits: np.ndarray) -> dict[str, np.ndarray]:
-    """The five measures as the reference implementation has them, each from scratch."""
+    """Return the five measures as in the reference implementation, each computed separately."""
     return {
         "max_p": _probabilities(logits).max(axis=1),
         "entropy": -(_probabilities(logits) * np.log(_probabilities(logits))).sum(axis=1),
@@ -51,10 +51,12 @@ def _differential_entropy(logits: np.ndarray) -> np.ndarray:
     return normaliser - ((alpha - 1) * (psi(alpha) - psi(alpha0))).sum(axis=1)
 
 
-def _best_times(functions: dict[str, Callable[[], object]]) -> dict[str, float]:
-    """:return: the best of several rounds, taken in turn so that a slow moment hits all alike"""
-    times = {name: float("inf") for name in functions}
-    for _ in range(ROUNDS):
+def best_times(functions: dict[str, Callable[[], object]], rounds: int) -> dict[str, float]:
+    """Return the best of several rounds; they alternate, so that a busy machine slows all alike."""
+    for function in functions.values():
+        function()  # warm-up
+    times = dict.fromkeys(functions, float("inf"))
+    for _ in range(rounds):
         for name, function in functions.items():
             start = time.process_time()
             function()
@@ -63,14 +65,14 @@ def _best_times(functions: dict[str, Callable[[], object]]) -> dict[str, float]:
 
 
 def _check_agreement(logits: torch.Tensor, ours: DirichletMeasures) -> None:
-    # float64 for the reference: in float32 it is the one that is off
+    # the reference needs float64: in float32 it is less accurate than ours
     expected = reference(logits.double().numpy())
     for name, values in expected.items():
         np.testing.assert_allclose(getattr(ours, name), values, rtol=1e-3, atol=1e-4, err_msg=name)
 
 
 def main() -> None:
-    """Print one line per shape: seconds of the reference, and how many times faster we are."""
+    """Print one line per shape: seconds of the reference, and our speed-ups."""
     torch.set_num_threads(1)
     generator = torch.Generator().manual_seed(0)
     print(f"{'logits':>14} {'scipy':>9} {'eager':>8} {'compiled':>9}")
@@ -79,12 +81,13 @@ def main() -> None:
         array = logits.numpy()
         for compile in (False, True):
             _check_agreement(logits, dirichlet_measures(logits, compile=compile))
-        times = _best_times(
+        times = best_times(
             {
                 "scipy": partial(reference, array),
                 "eager": partial(dirichlet_measures, logits),
                 "compiled": partial(dirichlet_measures, logits, compile=True),
-            }
+            },
+            ROUNDS,
         )
         eager, compiled = (times["scipy"] / times[name] for name in ("eager", "compiled"))
         size = f"{shape[0]} x {shape[1]}"

@@ -1,9 +1,9 @@
 """
-Score and measure a million outputs of a thousand classes, and tell how much memory it took.
+Measure the memory that scoring a million outputs of a thousand classes takes.
 
-``python -m benchmark_suites.speed.memory`` writes 4 GB into a temporary folder (``TMPDIR``), reads
-them back with all Dirichlet measures, prints the OOD metrics and the peak of resident memory
-(Linux), and fails when the peak is above the limit.
+``python -m benchmark_suites.speed.memory`` writes 4 GB into a temporary folder (``TMPDIR``), scores
+them with the Dirichlet measures, prints the OOD metrics and the peak of resident memory (Linux),
+and exits with 1 if the peak is above the limit.
 """
 
 import argparse
@@ -18,18 +18,18 @@ from torch import Tensor
 
 from dpn_plugin.functional import dirichlet_measures
 from dpn_plugin.metrics import ood_metrics
-from dpn_plugin.outputs import Ingredients, OutputStore, score_chunks
+from dpn_plugin.outputs import OutputKey, OutputStore, score_chunks
 
 BATCH = 4096
-#: measures that fall with uncertainty have their sign turned
+#: measures that decrease with uncertainty are negated
 SIGNS = {"max_p": -1, "entropy": 1, "mutual_information": 1, "log_precision": -1}
 
 
 def synthetic_batches(rows: int, classes: int) -> Iterator[dict[str, Tensor]]:
-    """:return: logits of which the first half has a clear winner, and labels"""
+    """Yield logits and labels; only the first half has one large logit and a label."""
     generator = torch.Generator().manual_seed(0)
-    for start in range(0, rows, BATCH):
-        index = torch.arange(start, min(start + BATCH, rows))
+    for first in range(0, rows, BATCH):
+        index = torch.arange(first, min(first + BATCH, rows))
         logits = torch.randn(len(index), classes, generator=generator)
         labels = torch.where(index < rows // 2, index % classes, -1)
         logits[labels >= 0, labels[labels >= 0]] += 4
@@ -37,35 +37,35 @@ def synthetic_batches(rows: int, classes: int) -> Iterator[dict[str, Tensor]]:
 
 
 def uncertainties(logits: Tensor) -> Tensor:
-    """:return: one column per measure, larger meaning more uncertain"""
+    """Return one column per measure; larger is more uncertain."""
     measures = dirichlet_measures(logits)
     return torch.stack([sign * getattr(measures, name) for name, sign in SIGNS.items()], dim=1)
 
 
 def peak_mib() -> float:
-    """:return: the largest resident memory this process has had"""
-    # not getrusage: there, a process inherits the peak of the one that started it
+    """Return the peak of the resident memory of this process."""
+    # not getrusage, whose peak includes that of the parent process
     status = Path("/proc/self/status").read_text(encoding="ascii")
     line = next(line for line in status.splitlines() if line.startswith("VmHWM"))
     return int(line.split()[1]) / 1024
 
 
 def run(rows: int, classes: int, folder: Path) -> None:
-    """Write, read back, score and measure, printing each step's time."""
-    began = time.perf_counter()
-    made_of = Ingredients("synthetic", f"{rows}x{classes}", None, "test")
-    logits = OutputStore(folder).write(made_of, synthetic_batches(rows, classes)).arrays["logits"]
-    print(f"written {logits.nbytes / 1e9:.2f} GB in {time.perf_counter() - began:.1f} s")
-    began = time.perf_counter()
+    """Write, read back and score logits, and print the time of each step."""
+    start = time.perf_counter()
+    key = OutputKey("synthetic", f"{rows}x{classes}", None, "test")
+    logits = OutputStore(folder).write(key, synthetic_batches(rows, classes)).arrays["logits"]
+    print(f"written {logits.nbytes / 1e9:.2f} GB in {time.perf_counter() - start:.1f} s")
+    start = time.perf_counter()
     scores = score_chunks(uncertainties, logits)
     for name, column in zip(SIGNS, scores.unbind(dim=1), strict=True):
         found = ood_metrics(column[: rows // 2], column[rows // 2 :])
         print(name, " ".join(f"{metric}={value:.4f}" for metric, value in found.items()))
-    print(f"scored and measured in {time.perf_counter() - began:.1f} s")
+    print(f"scored and measured in {time.perf_counter() - start:.1f} s")
 
 
 def main() -> int:
-    """:return: the exit code, 1 when the limit is exceeded"""
+    """Return the exit code: 1 if the limit is exceeded."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--classes", type=int, default=1_000)

@@ -1,5 +1,5 @@
 """
-How fast is the training loop?
+Time the training loop.
 
     python benchmark_suites/speed/training.py
 
@@ -7,7 +7,7 @@ compares, in one run and on the same network, batches and optimizer,
 
 - ``bare``: a plain PyTorch loop over tensors in memory (index, normalise, forward, backward, step);
 - ``ours``: the loop of ``dpn train`` without augmentation, which adds seeding, checks for
-  non-finite values, metrics and the watch for Ctrl-C, and must reach 0.90 of the bare loop;
+  non-finite values, metrics and the handling of Ctrl-C, and must reach 0.90 of the bare loop;
 - ``augmented``: the same with the paper's augmentation, for information;
 
 and the cost of the representation-gap loss against plain cross-entropy in one step of the same
@@ -15,7 +15,6 @@ network on the same batch, which must stay below 2 %.
 """
 
 import tempfile
-import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -23,39 +22,38 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
+from benchmark_suites.speed.measures import best_times
+from dpn_plugin._distributed import Processes
 from dpn_plugin.backbones import Backbone, create_backbone
 from dpn_plugin.data import Augmentation, Samples
-from dpn_plugin.data.augment import PAPER
 from dpn_plugin.losses import dpn_minus
-from dpn_plugin.training.checkpoint import Checkpoints
-from dpn_plugin.training.loop import Trainer
-from dpn_plugin.training.material import Material
-from dpn_plugin.training.processes import Processes
-from dpn_plugin.training.recipe import Recipe
+from dpn_plugin.runs import Checkpoints, Recipe
+from dpn_plugin.training import TrainingData
+from dpn_plugin.training.trainer import Trainer
 
 BACKBONES = ("vgg16_cifar", "resnet18")
 BATCH, STEPS, ROUNDS, CLASSES = 32, 2, 3, 10
 LEAST_SHARE, MOST_COST = 0.90, 0.02
-#: the cost is taken in turns of single steps, so that a busy machine slows both alike
-PAIRS = 12
+#: repetitions of a loss in one measurement: a single one is too short to be timed
+REPETITIONS = 12
 
 
-def material() -> Material:
-    """Noise of CIFAR's shape: what is in the images does not change the time."""
+def training_data() -> TrainingData:
+    """Return noise of CIFAR's shape: the content of the images does not change the time."""
     generator = torch.Generator().manual_seed(0)
     count = BATCH * STEPS * ROUNDS
     images = torch.randint(0, 256, (count, 3, 32, 32), dtype=torch.uint8, generator=generator)
     labels = torch.randint(0, CLASSES, (count,), generator=generator)
     samples = Samples(images, labels, "noise", tuple(map(str, range(CLASSES))))
-    return Material(samples, samples)
+    return TrainingData(samples, samples)
 
 
 class Bare:
-    """The loop that everybody writes."""
+    """A plain PyTorch training loop."""
 
-    def __init__(self, name: str, data: Material) -> None:
+    def __init__(self, name: str, data: TrainingData) -> None:
         self.backbone, self.data = _backbone(name), data
-        self.transform = data.transform(self.backbone)
+        self.transform = data.create_transform(self.backbone)
         self.loss = nn.CrossEntropyLoss()
         self.optimizer = torch.optim.SGD(
             self.backbone.parameters(), lr=1e-3, momentum=0.9, nesterov=True
@@ -63,7 +61,7 @@ class Bare:
         self.backbone.train()
 
     def steps(self) -> None:
-        """Make ``STEPS`` steps."""
+        """Train for ``STEPS`` steps."""
         order = torch.randperm(len(self.data.train))
         for step in range(STEPS):
             rows = order[step * BATCH : (step + 1) * BATCH]
@@ -75,9 +73,9 @@ class Bare:
 
 
 class Ours:
-    """The loop of ``dpn train``, its steps alone: checkpoints and selection come once an epoch."""
+    """The steps of ``dpn train``, without what is done once an epoch: checkpoints and selection."""
 
-    def __init__(self, name: str, data: Material, augmentation: Augmentation) -> None:
+    def __init__(self, name: str, data: TrainingData, augmentation: Augmentation) -> None:
         backbone = _backbone(name)
         recipe = Recipe.named("c10", lr=1e-3, batch_size=BATCH, augmentation=vars(augmentation))
         losses = (nn.CrossEntropyLoss(reduction="none"), nn.CrossEntropyLoss(reduction="none"))
@@ -86,7 +84,7 @@ class Ours:
             backbone,
             losses,
             data,
-            data.transform(backbone),
+            data.create_transform(backbone),
             recipe,
             Checkpoints(Path(self.folder.name), owner=""),
             Processes(torch.device("cpu")),
@@ -95,7 +93,7 @@ class Ours:
         self.trainer.task.train()
 
     def steps(self) -> None:
-        """Make ``STEPS`` steps."""
+        """Train for ``STEPS`` steps."""
         batches = self.trainer.batches.rest_of(epoch=0, step=0)
         for _, (inputs, labels) in zip(range(STEPS), batches, strict=False):
             self.trainer._train_step(inputs, labels, epoch=0)
@@ -106,31 +104,18 @@ def _backbone(name: str) -> Backbone:
     return create_backbone(name, CLASSES, in_chans=3, image_size=32)
 
 
-def seconds(functions: dict[str, Callable[[], object]], rounds: int) -> dict[str, float]:
-    """:return: the best of several rounds, taken in turn so that a slow moment hits all alike"""
-    best = dict.fromkeys(functions, float("inf"))
-    for function in functions.values():
-        function()  # warm-up
-    for _ in range(rounds):
-        for name, function in functions.items():
-            begun = time.process_time()
-            function()
-            best[name] = min(best[name], time.process_time() - begun)
-    return best
-
-
-def loss_cost(name: str, data: Material) -> float:
-    """:return: by how much a step with the representation-gap loss takes longer, as a share"""
+def loss_cost(name: str, data: TrainingData) -> float:
+    """Return the relative additional time of a step with the representation-gap loss."""
     backbone = _backbone(name)
-    x = data.transform(backbone)(data.train.inputs[: BATCH + BATCH // 2])
+    x = data.create_transform(backbone)(data.train.inputs[: BATCH + BATCH // 2])
     target = data.train.labels[: len(x)].clone()
     outliers = target.clone()
     outliers[BATCH:] = -1
     gap = dpn_minus(CLASSES)
-    # the network is the same in both steps, so the losses are timed on their own and the network
+    # the network is the same in both steps, so the losses are timed separately and the network
     # once: the difference of two long times would be noise
     logits = backbone(x).detach().requires_grad_()
-    times = seconds(
+    times = best_times(
         {
             "network": lambda: backbone(x).sum().backward(),
             "ce": partial(_repeat, lambda: _loss_step(nn.CrossEntropyLoss(), logits, target)),
@@ -138,12 +123,12 @@ def loss_cost(name: str, data: Material) -> float:
         },
         ROUNDS,
     )
-    ce, gapped = times["ce"] / PAIRS, times["gap"] / PAIRS
+    ce, gapped = times["ce"] / REPETITIONS, times["gap"] / REPETITIONS
     return (gapped - ce) / (times["network"] + ce)
 
 
 def _repeat(function: Callable[[], object]) -> None:
-    for _ in range(PAIRS):
+    for _ in range(REPETITIONS):
         function()
 
 
@@ -153,9 +138,9 @@ def _loss_step(loss: nn.Module, logits: Tensor, target: Tensor) -> None:
 
 
 def main() -> None:
-    """Print a line for each backbone; fail if the loop is slower, or the loss dearer, than said."""
+    """Print a line per backbone; fail if the loop or the loss is slower than its limit."""
     torch.set_num_threads(1)
-    data = material()
+    data = training_data()
     print(
         f"{'images/s':>12} {'bare':>7} {'ours':>7} {'share':>6} {'augmented':>10} {'gap loss':>9}"
     )
@@ -164,9 +149,9 @@ def main() -> None:
         loops: dict[str, Bare | Ours] = {
             "bare": Bare(name, data),
             "ours": Ours(name, data, Augmentation()),
-            "augmented": Ours(name, data, PAPER),
+            "augmented": Ours(name, data, Augmentation(shift=0.1, rotation=15.0, flip=True)),
         }
-        times = seconds({key: loop.steps for key, loop in loops.items()}, ROUNDS)
+        times = best_times({key: loop.steps for key, loop in loops.items()}, ROUNDS)
         rates = {key: BATCH * STEPS / each for key, each in times.items()}
         share, cost = rates["ours"] / rates["bare"], loss_cost(name, data)
         print(

@@ -27,6 +27,7 @@ for _ in range(300):
     loss(model(x), y).backward()
     optimizer.step()
 
+model.eval()
 is_ood = torch.cat([test.labels, ood.labels]) < 0
 for name in ("dpn-maxp", "dpn-entropy", "dpn-mi", "dpn-precision", "dpn-dent"):
     with torch.no_grad():

@@ -1,20 +1,20 @@
 """Any timm model as logits, pooled features, feature maps and a head."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from torch import Tensor, nn
 from torch.nn import functional as F
+from torch.nn.modules.dropout import _DropoutNd
 
 from dpn_plugin.backbones.inputs import normalisation
 from dpn_plugin.errors import UserError
 
-__all__ = ["Backbone", "Outputs"]
-
 
 class Outputs(NamedTuple):
     """
-    What one forward pass of a backbone gives.
+    The outputs of one forward pass of a backbone.
 
     :param logits: B x K
     :param features: B x D, the classifier's input
@@ -28,8 +28,9 @@ class Outputs(NamedTuple):
 
 class Backbone(nn.Module):
     """
-    A timm model, wrapped once so that all its parts are reachable. The model itself stays plain:
-    ``backbone.model.state_dict()`` has timm's keys.
+    A timm model with access to its parts: features, feature maps and head.
+
+    The model itself is not changed: ``backbone.model.state_dict()`` has timm's keys.
 
     :param model: a timm model with a single classifier
     :param name: its timm id
@@ -47,35 +48,38 @@ class Backbone(nn.Module):
 
     @property
     def num_classes(self) -> int:
-        """Number of logits, K."""
+        """The number of logits, K."""
         return self.model.num_classes
 
     @property
     def num_features(self) -> int:
-        """Width D of the features that the head takes."""
+        """The width D of the features that the head takes."""
         # timm's num_features counts the channels of the feature maps; some heads widen them first
         return self.weight.shape[1] if self.is_linear else self.model.head_hidden_size
 
     def forward(self, x: Tensor) -> Tensor:
-        """:return: logits B x K"""
+        """Return logits B x K."""
         return self.model(x)
 
     def outputs(self, x: Tensor) -> Outputs:
         """
+        Return logits, features and feature maps from one forward pass.
+
         :param x: images B x C x H x W (or points B x C)
-        :return: logits, features and feature maps from one forward pass
         """
         hidden = self.model.forward_features(x)
         features = self._pooled(hidden)
         return Outputs(self.head(features), features, self._maps(hidden))
 
     def encoder(self, x: Tensor) -> Tensor:
-        """:return: features B x D"""
+        """Return features B x D."""
         return self._pooled(self.model.forward_features(x))
 
     def feature_maps(self, x: Tensor) -> Tensor:
         """
-        :return: feature maps B x C x H x W
+        Return feature maps B x C x H x W.
+
+        :param x: images B x C x H x W
         :raises UserError: if the family has none
         """
         maps = self._maps(self.model.forward_features(x))
@@ -85,8 +89,9 @@ class Backbone(nn.Module):
 
     def head(self, features: Tensor) -> Tensor:
         """
-        :param features: B x D, as :meth:`encoder` gives them
-        :return: logits B x K
+        Return logits B x K.
+
+        :param features: B x D, as :meth:`encoder` returns them
         """
         if isinstance(self.model.get_classifier(), nn.Conv2d):
             return F.linear(features, self.weight, self.bias)
@@ -102,16 +107,18 @@ class Backbone(nn.Module):
 
     @property
     def weight(self) -> Tensor:
-        """Weight of the head, K x D. Raises :class:`UserError` where the head is not linear."""
+        """The weight of the head, K x D. Raises :class:`UserError` where the head is not linear."""
         return self._linear_head().weight.flatten(1)
 
     @property
     def bias(self) -> Tensor | None:
-        """Bias of the head, K. Raises :class:`UserError` where the head is not linear."""
+        """The bias of the head, K. Raises :class:`UserError` where the head is not linear."""
         return self._linear_head().bias
 
     def check_input(self, shape: Sequence[int]) -> None:
         """
+        Check the shape of the data against the input of the model.
+
         :param shape: shape of one image, (C, H, W), or point, (C,)
         :raises UserError: if the model takes another one
         """
@@ -138,6 +145,42 @@ class Backbone(nn.Module):
         # Swin and others keep channels last; num_features counts the channels before any pooling
         channels_last = hidden.shape[1] != self.model.num_features == hidden.shape[3]
         return hidden.permute(0, 3, 1, 2) if channels_last else hidden
+
+
+@contextmanager
+def mc_dropout(model: nn.Module) -> Iterator[None]:
+    """
+    Activate dropout, and nothing else, within a ``with`` block.
+
+    Every pass draws a new mask; batch norm and stochastic depth stay in evaluation mode. Afterwards
+    the mode of every module is restored.
+
+    :param model: a :class:`Backbone`, a timm model or any other
+    :raises UserError: if the model has no dropout
+    """
+    with_dropout = [module for module in model.modules() if _has_dropout(module)]
+    if not with_dropout:
+        raise UserError(
+            "Monte Carlo dropout needs a model with dropout and this one has none:"
+            " build it with drop_rate, e.g. drop_rate=0.5 (dpn train: --set drop_rate=0.5)."
+        )
+    before = {module: module.training for module in model.modules()}
+    try:
+        model.eval()
+        for module in with_dropout:
+            module.training = True  # not train(), which would also switch the modules inside
+        yield
+    finally:
+        for module, training in before.items():
+            module.training = training
+
+
+def _has_dropout(module: nn.Module) -> bool:
+    if isinstance(module, _DropoutNd):
+        return module.p > 0
+    # timm's ResNets and others call functional.dropout with their own drop_rate and training flag
+    rate = getattr(module, "drop_rate", 0.0)
+    return isinstance(rate, float | int) and rate > 0
 
 
 def _readable(shape: Sequence[int]) -> str:

@@ -1,4 +1,4 @@
-"""Backbones by name."""
+"""Creates backbones by name."""
 
 from math import prod
 from typing import Any
@@ -13,9 +13,7 @@ from dpn_plugin.backbones.inputs import plan_input
 from dpn_plugin.backbones.stems import shrink_stem, small_stem_arguments
 from dpn_plugin.errors import UserError
 
-__all__ = ["create_backbone"]
-
-# what timm's builders and models raise for arguments or images that they cannot serve
+# raised by timm's builders and models for arguments or images that they do not support
 HOST_ERRORS = (RuntimeError, TypeError, ValueError, AssertionError, LookupError, OSError)
 
 
@@ -30,18 +28,21 @@ def create_backbone(
     pretrained: bool = False,
 ) -> Backbone:
     """
-    Build a timm model and wrap it. It is tried on one made-up input first, so that a model which
-    cannot serve fails here and not in the middle of a run.
+    Return a timm model as a backbone.
+
+    The model is tested with one artificial input, so that a model that cannot be used fails here
+    and not in the middle of a run.
 
     :param name: a timm id, e.g. ``"vgg16_cifar"`` or ``"resnet18"``
     :param num_classes: number of logits
-    :param in_chans: channels of the images; without it, as many as the model was made for
-    :param image_size: pixels along a side of the data's images; :func:`plan_input` says to which
-        size they must then be resized, and ``backbone.input_size`` holds it
+    :param in_chans: channels of the images; the default of the model if not given
+    :param image_size: pixels along a side of the data's images; :func:`plan_input` decides to which
+        size they are resized, and ``backbone.input_size`` holds the result
     :param stem: ``"auto"``, ``"default"`` or ``"small"``, see :func:`plan_input`
-    :param drop_rate: timm's dropout before the classifier; without it, the model's default
+    :param drop_rate: timm's dropout before the classifier; the model's default if not given
     :param pretrained: load the weights that timm publishes
-    :raises UserError: if there is no such model, it cannot be built so, or it cannot be split
+    :raises UserError: if there is no such model, or it cannot be built with these arguments, or it
+        cannot be split into features and head
     """
     _check_arguments(num_classes, in_chans, drop_rate)
     stem, size = plan_input(name, image_size, stem)
@@ -75,7 +76,7 @@ def _built(name: str, pretrained: bool, arguments: dict[str, Any]) -> nn.Module:
 
 @torch.no_grad()
 def _check_split(backbone: Backbone) -> None:
-    """Try the parts against the whole: timm's families differ too much to trust a list of names."""
+    """Compare the parts with the whole: timm's families differ too much for a list of names."""
     size = backbone.input_size
     x = torch.linspace(-1, 1, prod(size)).reshape(1, *size)
     backbone.eval()

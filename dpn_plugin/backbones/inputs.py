@@ -1,4 +1,4 @@
-"""What a backbone is fed: its stem, the size of its images, their normalisation."""
+"""The input of a backbone: its stem, the size of its images, their normalisation."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,27 +10,25 @@ from dpn_plugin.backbones import mlp, vgg  # noqa: F401  # importing them regist
 from dpn_plugin.backbones.stems import SMALL_STEM_FAMILIES, supports_small_stem
 from dpn_plugin.errors import UserError, choices, unknown_name
 
-__all__ = ["check_name", "normalisation", "plan_input"]
-
 STEMS = ("auto", "default", "small")
 SMALL_IMAGE = 64
 SMALL_DEFAULT = 32
-SMALL_STEP = 4  # a vision transformer's small patch; other families do not mind
+SMALL_STEP = 4  # the small patch of a vision transformer; other families take any size
 LARGE_MINIMUM = 96
 LARGE_STEP = 32
 
 
 def plan_input(name: str, image_size: int | None = None, stem: str = "auto") -> tuple[str, int]:
     """
-    Decide which stem a backbone gets and to how many pixels images are resized for it.
+    Return the stem of a backbone and the size to which images are resized for it.
 
     ``"auto"`` means ``"small"`` for images of at most 64 pixels where the family supports it (see
     :data:`dpn_plugin.backbones.stems.SMALL_STEM_FAMILIES`), else ``"default"``. The size is then
 
     - with the small stem: the images' own, rounded up to a multiple of 4 (32 if none is given);
-    - of a model made for small images (``vgg16_cifar``, ``mlp_synthetic``): the images' own;
-    - of a model with a fixed size (ViT, Swin and the like): the one it was made for;
-    - of any other: the images' own, at least 96, rounded up to a multiple of 32.
+    - for a model designed for small images (``vgg16_cifar``, ``mlp_synthetic``): the images' own;
+    - for a model with a fixed size (ViT, Swin and the like): its own;
+    - for any other: the images' own, at least 96, rounded up to a multiple of 32.
 
     :param name: a timm id
     :param image_size: pixels along a side of the data's images; without it, the model's own size
@@ -49,22 +47,30 @@ def plan_input(name: str, image_size: int | None = None, stem: str = "auto") -> 
 
 def normalisation(model: Any, channels: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """
+    Return mean and standard deviation per channel.
+
+    If the number of channels differs from the model's configuration, each channel gets the average
+    over the configured ones.
+
     :param model: a timm model
-    :param channels: how many channels it takes
-    :return: mean and standard deviation per channel. Where the model takes another number of
-        channels than its configuration says, each gets the average over the configured ones
+    :param channels: number of channels of its input
     """
     config = timm.data.resolve_data_config(model=model)
     return _per_channel(config["mean"], channels), _per_channel(config["std"], channels)
 
 
 def check_name(name: str) -> None:
-    """:raises UserError: if timm has no such model, with the nearest names"""
+    """
+    Check that timm has a model of this name.
+
+    :param name: a timm id
+    :raises UserError: if there is none, with the nearest names
+    """
     if not timm.is_model(name):
         raise unknown_name("backbone", name, timm.list_models())
     try:
         get_pretrained_cfg(name)
-    except RuntimeError as error:  # what follows the dot names published weights
+    except RuntimeError as error:  # the part after the dot names published weights
         known = timm.list_pretrained(f"{name.partition('.')[0]}.*")
         raise unknown_name("backbone", name, known) from error
 

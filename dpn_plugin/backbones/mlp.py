@@ -6,14 +6,12 @@ import torch
 from timm.models import build_model_with_cfg, generate_default_cfgs, register_model
 from torch import Tensor, nn
 
-__all__ = ["PointMlp"]  # register_model adds the name of the model
-
 HIDDEN = 125
 
 
 class PointMlp(nn.Module):
     """
-    Two hidden layers of 125 ReLU units over points B x C: there are no feature maps.
+    A network with two hidden layers of 125 ReLU units for points B x C, without feature maps.
 
     .. note::
         The paper's text gives the width as 125 and as 50; 125 is what its authors trained.
@@ -38,11 +36,13 @@ class PointMlp(nn.Module):
 
     @torch.jit.ignore
     def get_classifier(self) -> nn.Module:
-        """:return: the last linear layer"""
+        """Return the last linear layer."""
         return self.head
 
     def reset_classifier(self, num_classes: int, global_pool: str | None = None) -> None:
         """
+        Replace the classifier.
+
         :param num_classes: number of logits of the new classifier; 0 removes it
         :param global_pool: accepted for timm's interface; points have nothing to pool
         """
@@ -50,20 +50,21 @@ class PointMlp(nn.Module):
         self.head = _classifier(num_classes).to(next(self.parameters()))
 
     def forward_features(self, x: Tensor) -> Tensor:
-        """:return: features B x 125"""
+        """Return features B x 125."""
         return self.features(x)
 
     def forward_head(self, x: Tensor, pre_logits: bool = False) -> Tensor:
         """
+        Return logits, or features with dropout applied.
+
         :param x: features B x 125
         :param pre_logits: stop before the classifier
-        :return: logits, or features
         """
         x = self.head_drop(x)
         return x if pre_logits else self.head(x)
 
     def forward(self, x: Tensor) -> Tensor:
-        """:return: logits"""
+        """Return logits."""
         return self.forward_head(self.forward_features(x))
 
 
@@ -76,7 +77,7 @@ default_cfgs = generate_default_cfgs(
         "mlp_synthetic": {
             "url": "",
             "num_classes": 3,
-            "input_size": (2, 1, 1),  # to timm a point is an image of one pixel
+            "input_size": (2, 1, 1),  # timm has no points: an image of one pixel
             "mean": (0.0, 0.0),
             "std": (1.0, 1.0),
             "first_conv": "features.0",
@@ -89,8 +90,9 @@ default_cfgs = generate_default_cfgs(
 @register_model
 def mlp_synthetic(pretrained: bool = False, **kwargs: Any) -> PointMlp:
     """
+    Return the paper's network for the synthetic data.
+
     :param pretrained: must be false: no weights are published
     :param kwargs: arguments of :class:`PointMlp`, e.g. ``num_classes``, ``in_chans``
-    :return: the paper's network for the synthetic data
     """
     return build_model_with_cfg(PointMlp, "mlp_synthetic", pretrained, **kwargs)

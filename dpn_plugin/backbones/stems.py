@@ -1,4 +1,4 @@
-"""Stems for small images: ImageNet stems throw away three quarters of a 32-pixel image or more."""
+"""Stems for small images: ImageNet stems discard three quarters of a 32-pixel image or more."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,24 +6,24 @@ from typing import Any
 from timm.models import is_model_in_modules
 from torch import nn
 
-__all__ = ["SMALL_STEM_FAMILIES", "shrink_stem", "small_stem_arguments", "supports_small_stem"]
-
 VIT_PATCH = 4
 CONVNEXT_PATCH = 2
 
 
 def supports_small_stem(name: str) -> bool:
     """
+    Return whether a model belongs to one of :data:`SMALL_STEM_FAMILIES`.
+
     :param name: a timm id
-    :return: whether the model belongs to one of :data:`SMALL_STEM_FAMILIES`
     """
     return is_model_in_modules(name, SMALL_STEM_FAMILIES)
 
 
 def small_stem_arguments(name: str, size: int) -> dict[str, Any]:
     """
-    Arguments of ``timm.create_model`` where timm itself offers a small stem: a vision transformer
-    cuts patches of 4 pixels, and published weights are resampled to them.
+    Return arguments of ``timm.create_model`` for families that have a small stem in timm.
+
+    A vision transformer gets patches of 4 pixels, to which published weights are resampled.
 
     :param name: a timm id of a family with a small stem
     :param size: pixels along a side
@@ -35,9 +35,9 @@ def small_stem_arguments(name: str, size: int) -> dict[str, Any]:
 
 def shrink_stem(name: str, model: nn.Module) -> None:
     """
-    Give a built model its small stem, in place.
+    Replace the stem of a model by a small one, in place.
 
-    Kernels of 3 pixels keep their weights and lose their stride. Larger ones are replaced and start
+    Kernels of 3 pixels keep their weights and get a stride of 1. Larger ones are replaced and start
     from random weights, also in a pretrained model.
 
     :param name: a timm id of a family with a small stem
@@ -75,23 +75,23 @@ def _convnext(model: Any) -> None:
     if patch.kernel_size == (3, 3):  # two overlapping convolutions: the second keeps its stride
         _stride_one(patch)
     else:
-        model.stem[0] = _like(patch, kernel_size=CONVNEXT_PATCH, stride=CONVNEXT_PATCH)
+        model.stem[0] = _new_convolution(patch, kernel_size=CONVNEXT_PATCH, stride=CONVNEXT_PATCH)
 
 
 def _stride_one(conv: nn.Conv2d) -> nn.Conv2d:
     if max(conv.kernel_size) > 3:
-        return _like(conv, kernel_size=3, stride=1, padding=1)
+        return _new_convolution(conv, kernel_size=3, stride=1, padding=1)
     conv.stride = (1, 1)
     return conv
 
 
-def _like(conv: nn.Conv2d, **shape: int) -> nn.Conv2d:
+def _new_convolution(conv: nn.Conv2d, **shape: int) -> nn.Conv2d:
     bias = conv.bias is not None
-    fresh = nn.Conv2d(conv.in_channels, conv.out_channels, bias=bias, **shape)  # type: ignore[arg-type]
-    nn.init.kaiming_normal_(fresh.weight, mode="fan_out", nonlinearity="relu")
-    if fresh.bias is not None:
-        nn.init.zeros_(fresh.bias)
-    return fresh
+    new = nn.Conv2d(conv.in_channels, conv.out_channels, bias=bias, **shape)  # type: ignore[arg-type]
+    nn.init.kaiming_normal_(new.weight, mode="fan_out", nonlinearity="relu")
+    if new.bias is not None:
+        nn.init.zeros_(new.bias)
+    return new
 
 
 _SHRINK: dict[str, Callable[[Any], None]] = {

@@ -8,11 +8,9 @@ from timm.layers import ClassifierHead
 from timm.models import build_model_with_cfg, generate_default_cfgs, register_model
 from torch import Tensor, nn
 
-__all__ = ["VggCifar"]  # register_model adds the name of the model
-
 STAGES = ((64, 64), (128, 128), (256, 256, 256), (512, 512, 512), (512, 512, 512))
 
-# The paper drops 0.3 after the first convolution, 0.4 between the others and 0.5 in the head.
+# The paper's dropout: 0.3 after the first convolution, 0.4 between the others, 0.5 in the head
 FIRST_SHARE, INNER_SHARE, HEAD_RATE = 0.6, 0.8, 0.5
 
 
@@ -26,7 +24,7 @@ class VggCifar(nn.Module):
     .. note::
         The hidden layer is a 1x1 convolution before the global pool, as in timm's own VGG. At 28
         and 32 pixels one position is left and this is the paper's fully connected layer; at 64
-        pixels it serves all four positions, so one set of weights fits every image size.
+        pixels it is applied at all four positions, so one set of weights fits every image size.
 
     :param num_classes: number of logits; 0 gives pooled features instead
     :param in_chans: channels of the images
@@ -57,42 +55,50 @@ class VggCifar(nn.Module):
 
     @torch.jit.ignore
     def group_matcher(self, coarse: bool = False) -> dict[str, str]:
-        """:return: patterns by which timm groups the weights into layers"""
+        """Return the patterns by which timm groups the weights into layers."""
         return {"stem": r"^features\.0", "blocks": r"^features\.(\d+)"}
 
     @torch.jit.ignore
     def set_grad_checkpointing(self, enable: bool = True) -> None:
-        """:raises ValueError: if enabled: checkpointing would update the batch norms twice"""
+        """
+        Refuse gradient checkpointing, which would update the batch norms twice.
+
+        :param enable: must be false
+        :raises ValueError: if enabled
+        """
         if enable:
             raise ValueError("vgg16_cifar does not support gradient checkpointing.")
 
     @torch.jit.ignore
     def get_classifier(self) -> nn.Module:
-        """:return: the last linear layer"""
+        """Return the last linear layer."""
         return self.head.fc
 
     def reset_classifier(self, num_classes: int, global_pool: str | None = None) -> None:
         """
+        Replace the classifier.
+
         :param num_classes: number of logits of the new classifier; 0 removes it
-        :param global_pool: the new pooling, if it shall change
+        :param global_pool: the new pooling; unchanged if not given
         """
         self.num_classes = num_classes
         self.head.reset(num_classes, global_pool)
 
     def forward_features(self, x: Tensor) -> Tensor:
-        """:return: feature maps B x 512 x H/32 x W/32, rounded up"""
+        """Return feature maps B x 512 x H/32 x W/32, rounded up."""
         return self.features(x)
 
     def forward_head(self, x: Tensor, pre_logits: bool = False) -> Tensor:
         """
+        Return logits, or features B x 512.
+
         :param x: feature maps
         :param pre_logits: stop before the classifier
-        :return: logits, or features B x 512
         """
         return self.head(self.pre_logits(x), pre_logits=pre_logits)
 
     def forward(self, x: Tensor) -> Tensor:
-        """:return: logits"""
+        """Return logits."""
         return self.forward_head(self.forward_features(x))
 
 
@@ -113,7 +119,7 @@ def _layers(in_chans: int, drop_rate: float) -> Iterator[nn.Module]:
                 share = INNER_SHARE
             yield _block(in_chans, width)
             in_chans = width
-        # ceil_mode: 28 pixels come down to 1, where rounding down would leave 0
+        # ceil_mode: 28 pixels are reduced to 1; rounding down would leave 0
         yield nn.MaxPool2d(2, ceil_mode=True)
 
 
@@ -155,9 +161,10 @@ default_cfgs = generate_default_cfgs(
 @register_model
 def vgg16_cifar(pretrained: bool = False, **kwargs: Any) -> VggCifar:
     """
+    Return the paper's VGG-16.
+
     :param pretrained: must be false: no weights are published
     :param kwargs: arguments of :class:`VggCifar`, e.g. ``num_classes``, ``in_chans``, ``drop_rate``
-    :return: the paper's VGG-16
     """
     return build_model_with_cfg(
         VggCifar, "vgg16_cifar", pretrained, feature_cfg={"flatten_sequential": True}, **kwargs

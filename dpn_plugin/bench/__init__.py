@@ -1,24 +1,35 @@
-"""Suites of methods and detectors: the only layer that sees all others."""
+"""Suites of methods and detectors: plans, benchmarks and their results."""
 
-from dpn_plugin.bench.engine import run_plan
-from dpn_plugin.bench.executor import BenchMonitor, Executor, LocalExecutor
-from dpn_plugin.bench.only_eval import plan_for_run
+from dpn_plugin.bench.benchmark import BenchMonitor, Executor, RunMonitor, run_benchmark
+from dpn_plugin.bench.check import check_plan
+from dpn_plugin.bench.data import load_suite_data
+from dpn_plugin.bench.execution import LocalExecutor, PoolExecutor, RayExecutor
 from dpn_plugin.bench.plan import Plan, Request, make_plan
-from dpn_plugin.bench.suite import Suite, load_suite
-from dpn_plugin.bench.unit import Unit
-from dpn_plugin.bench.workshop import UnitMonitor
+from dpn_plugin.bench.planned_run import PlannedRun
+from dpn_plugin.bench.record import BENCH_FILE, BenchRecord, DataRecord, read_bench_record
+from dpn_plugin.bench.suite import Suite
+from dpn_plugin.bench.suite_files import copy_suite, load_suite, read_suite_text
 
 __all__ = [
+    "BENCH_FILE",
     "BenchMonitor",
+    "BenchRecord",
+    "DataRecord",
     "Executor",
     "LocalExecutor",
     "Plan",
+    "PlannedRun",
+    "PoolExecutor",
+    "RayExecutor",
     "Request",
+    "RunMonitor",
     "Suite",
-    "Unit",
-    "UnitMonitor",
+    "check_plan",
+    "copy_suite",
     "load_suite",
+    "load_suite_data",
     "make_plan",
-    "plan_for_run",
-    "run_plan",
+    "read_bench_record",
+    "read_suite_text",
+    "run_benchmark",
 ]

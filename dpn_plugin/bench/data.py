@@ -1,70 +1,146 @@
-"""The test data of a suite, loaded once for all units."""
+"""The data of a suite, loaded once for all runs."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 from dpn_plugin.bench.plan import Plan
-from dpn_plugin.data import Library, Samples, SourceSpec, check_no_overlap, fingerprint
-from dpn_plugin.errors import UserError
-from dpn_plugin.training.material import load_in_domain
-
-__all__ = ["TestData", "load_test_data"]
+from dpn_plugin.bench.suite import Suite
+from dpn_plugin.data import (
+    DatasetCache,
+    Samples,
+    check_in_domain_test,
+    check_no_overlap,
+    fingerprint,
+    hold_out,
+)
+from dpn_plugin.errors import MissingData, UserError
+from dpn_plugin.evaluation import plane_samples
+from dpn_plugin.runs import TrainedRun, open_run
+from dpn_plugin.training import load_in_domain
 
 
 @dataclass(frozen=True, eq=False)
-class TestData:
+class SuiteData:
     """
-    :param in_domain: in-domain test samples
+    The data of a suite.
+
+    :param datasets: gives the training data of every run
+    :param in_domain: in-domain samples for training and selection
+    :param outliers: OOD samples for training and selection, by name
+    :param in_domain_test: in-domain test samples
     :param groups: OOD test samples by group (``near``, ``far``) and name
+    :param plane: a grid and the training points, if samples are points in the plane
+    :param skipped: OOD test sets that are left out because they are missing: name and reason
     """
 
+    datasets: DatasetCache
     in_domain: Samples
+    outliers: dict[str, Samples]
+    in_domain_test: Samples
     groups: dict[str, dict[str, Samples]]
+    plane: dict[str, Samples]
+    skipped: dict[str, str] = field(default_factory=dict)
 
     @cached_property
     def sets(self) -> dict[str, Samples]:
-        """All sets: ``in_domain_test`` and ``group.name``."""
-        found = {"in_domain_test": self.in_domain}
-        for group, sets in self.groups.items():
-            found |= {f"{group}.{name}": samples for name, samples in sets.items()}
-        return found
+        """All sets that runs are evaluated on: ``in_domain_test`` and ``group.name``."""
+        sets = {
+            f"{group}.{name}": samples
+            for group, named in self.groups.items()
+            for name, samples in named.items()
+        }
+        return {"in_domain_test": self.in_domain_test, **sets, **self.plane}
 
     @cached_property
     def fingerprints(self) -> dict[str, str]:
         """The hash of every set."""
         return {name: fingerprint(samples) for name, samples in self.sets.items()}
 
-    def described(self, plan: Plan) -> dict[str, Any]:
-        """:return: sources and sizes, for ``bench.json``"""
-        suite = plan.suite
-        test = suite.in_domain_test or suite.in_domain
-        return {
-            "in_domain": {"source": suite.in_domain.name, "classes": list(self.in_domain.classes)},
-            "in_domain_test": {"source": test.name, "samples": len(self.in_domain)},
-            "outliers": {name: {"source": spec.name} for name, spec in suite.outliers.items()},
-            "sets": {
-                group: {
-                    name: {"source": suite.groups[group][name].name, "samples": len(samples)}
-                    for name, samples in sets.items()
-                }
-                for group, sets in self.groups.items()
-            },
-            "fingerprints": self.fingerprints,
-        }
+
+def load_suite_data(plan: Plan, skip_missing: bool = False) -> SuiteData:
+    """
+    Load the data of a plan's suite.
+
+    :param plan: whose data is loaded
+    :param skip_missing: leave out OOD test sets that are missing
+    :raises UserError: if sets are missing or empty, all of them in one message, or if sets share
+        images
+    """
+    datasets = DatasetCache(plan.data_root, plan.base)
+    skipped = find_suite_data(plan, skip_missing, datasets)
+    suite = plan.without_sets(skipped).suite
+    train, test = _load_in_domain(plan, datasets)
+    groups = {
+        group: {name: datasets.load_like(train, spec) for name, spec in sets.items()}
+        for group, sets in suite.groups.items()
+    }
+    outliers = {name: datasets.load_like(train, spec) for name, spec in suite.outliers.items()}
+    datasets.forget_found()
+    plane = plane_samples(train, [*outliers.values()])
+    data = SuiteData(datasets, train, outliers, test, groups, plane, skipped)
+    _check_overlap(suite, data)
+    return data
 
 
-def load_test_data(plan: Plan, library: Library) -> TestData:
+def find_suite_data(
+    plan: Plan, skip_missing: bool = False, datasets: DatasetCache | None = None
+) -> dict[str, str]:
     """
-    :param plan: what to load
-    :param library: where the data is
-    :raises UserError: if a set is missing or empty, or outliers and test sets share images
+    Check that all data of a plan's suite is there, before any of it is decoded.
+
+    :param plan: whose data is looked for
+    :param skip_missing: OOD test sets may be missing, as long as one is there
+    :param datasets: keeps what is found, for loading
+    :return: the OOD test sets that are missing and may be: name and reason
+    :raises UserError: with all sets that cannot be loaded
     """
-    suite = plan.suite
-    # units differ in method, seed and backbone, which do not change the data
-    train, test = load_in_domain(plan.units[0].config, library)
-    if suite.in_domain_test is not None:
-        test = _like(train, suite.in_domain_test, library)
+    datasets = datasets or DatasetCache(plan.data_root, plan.base)
+    problems = _find_problems(plan, datasets)
+    tests = {f"{group}.{name}": name for group, sets in plan.suite.groups.items() for name in sets}
+    missing = {key for key, each in problems.items() if isinstance(each, MissingData)}
+    only_tests = problems.keys() == missing & tests.keys() != tests.keys()
+    if problems and not (only_tests and skip_missing):
+        raise _cannot_load(problems, _SKIP_HINT if only_tests else "")
+    return {tests[key]: str(reason) for key, reason in problems.items()}
+
+
+_SKIP_HINT = "With --skip-missing, the benchmark goes on without missing test sets."
+
+
+def _find_problems(plan: Plan, datasets: DatasetCache) -> dict[str, UserError]:
+    """Return the sets that cannot be loaded by key, e.g. ``far.mnist``, and why."""
+    config, problems = plan.runs[0].config, {}
+    size = config.recipe.image_size
+    image_size = None if size is None else (size, size)
+    # --only-eval: the training data is that of the run
+    for key, spec in {**plan.suite.sources, "in_domain": config.in_domain}.items():
+        in_domain = key in ("in_domain", "in_domain_test")
+        try:
+            datasets.find(
+                spec, image_size=image_size, channels=config.channels, in_domain=in_domain
+            )
+        except UserError as error:
+            problems[key] = error
+    return problems
+
+
+def _cannot_load(problems: dict[str, UserError], hint: str = "") -> UserError:
+    """Return one error for all problems, one line each if there are several."""
+    lines = [f"{key}: {error}" for key, error in problems.items()]
+    if len(lines) == 1:
+        return UserError(" ".join(filter(None, [lines[0], hint])))
+    title = f"{len(lines)} data sets cannot be loaded:"
+    return UserError("\n".join(filter(None, [title, *(f"- {line}" for line in lines), hint])))
+
+
+def _load_in_domain(plan: Plan, datasets: DatasetCache) -> tuple[Samples, Samples]:
+    """Return the in-domain samples for training and for tests."""
+    # runs differ in method, seed and backbone, which do not change the data
+    train, test = load_in_domain(plan.runs[0].config, datasets)
+    if plan.runs[0].trained is not None:
+        _check_trained_on(train, open_run(plan.runs[0].trained), plan)
+    if plan.suite.in_domain_test is not None:
+        test = datasets.load_like(train, plan.suite.in_domain_test, in_domain=True)
     if test is None:
         raise UserError(
             f"The run was trained on all of {train.name}, and the suite names no in_domain_test: "
@@ -75,30 +151,30 @@ def load_test_data(plan: Plan, library: Library) -> TestData:
             f"in_domain_test has other classes than in_domain: {len(test.classes)} and "
             f"{len(train.classes)}, or in another order."
         )
-    groups = {
-        group: {name: library.load_like(train, spec) for name, spec in sets.items()}
-        for group, sets in suite.groups.items()
-    }
-    _check_images(plan, library, train, groups)
-    return TestData(test, groups)
+    return train, test
 
 
-def _like(train: Samples, spec: SourceSpec, library: Library) -> Samples:
-    shape = train.inputs.shape
-    if len(shape) != 4:
-        return library.load(spec, in_domain=True)
-    size = (shape[2], shape[3])
-    return library.load(spec, image_size=size, channels=shape[1], in_domain=True)
+def _check_overlap(suite: Suite, data: SuiteData) -> None:
+    train, test = data.in_domain, data.in_domain_test
+    test_spec = suite.in_domain_test or suite.in_domain
+    check_no_overlap(
+        [(name, suite.outliers[name], samples) for name, samples in data.outliers.items()],
+        [
+            (name, suite.groups[group][name], samples)
+            for group, sets in data.groups.items()
+            for name, samples in sets.items()
+        ],
+        [("in_domain", suite.in_domain, train), ("in_domain_test", test_spec, test)],
+    )
+    check_in_domain_test(suite.in_domain, suite.in_domain_test, (train, test))
 
 
-def _check_images(
-    plan: Plan, library: Library, train: Samples, groups: dict[str, dict[str, Samples]]
-) -> None:
-    suite = plan.suite
-    outliers = [(n, spec, library.load_like(train, spec)) for n, spec in suite.outliers.items()]
-    tests = [
-        (name, suite.groups[group][name], samples)
-        for group, sets in groups.items()
-        for name, samples in sets.items()
-    ]
-    check_no_overlap(outliers, tests)
+def _check_trained_on(samples: Samples, run: TrainedRun, plan: Plan) -> None:
+    """Check that a run was trained on these samples, whatever it calls their source."""
+    config = run.config
+    train, _ = hold_out(samples, config.recipe.hold_out, config.seed)
+    if fingerprint(train) != run.record.data["train"]:
+        raise UserError(
+            f"The run in {run.folder} was trained on {config.in_domain.name}, or another part of "
+            f"it; the suite {plan.name!r} is about {plan.suite.in_domain.name}."
+        )

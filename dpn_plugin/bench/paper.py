@@ -7,8 +7,6 @@ import pandas as pd
 
 from dpn_plugin.metrics import over_seeds
 
-__all__ = ["against_paper", "paper_figures"]
-
 #: the paper's name: ours
 _METHODS = {"de": "deep-ensemble"}
 _MEASURES = {
@@ -44,10 +42,12 @@ _COLUMNS = ["table", *_KEYS, "paper_mean", "paper_std"]
 
 def paper_figures(task: str) -> pd.DataFrame:
     """
+    Return the paper's figures with our names, as fractions (divergences as they are).
+
+    Its ablations are left out, except the binary classifier: they repeat other tables or have
+    methods of their own.
+
     :param task: ``C10``, ``C100`` or ``TIM``
-    :return: the paper's figures in our names and as fractions (divergences as they are); those of
-        its ablations are left out, but for the binary classifier: they repeat other tables or have
-        methods of their own
     """
     with files("dpn_plugin.bench").joinpath("paper_results.csv").open(encoding="utf-8") as file:
         table = pd.read_csv(file)
@@ -67,9 +67,10 @@ def paper_figures(task: str) -> pd.DataFrame:
 
 def against_paper(results: pd.DataFrame, task: str) -> pd.DataFrame:
     """
+    Return every figure of the paper that the results also have, with the difference.
+
     :param results: figures with the columns of ``results.csv``
     :param task: the paper's name of the task
-    :return: every figure of the paper that the results hold too, with the difference
     """
     ours = over_seeds(results)[[*_KEYS, "backbone", "mean", "std", "n"]]
     joined = paper_figures(task).merge(ours, on=_KEYS)

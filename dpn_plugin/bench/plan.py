@@ -1,34 +1,51 @@
-"""What a benchmark will do: the units, each a network trained with a method and a seed."""
+"""What a benchmark will do: its runs, each a network trained with a method and a seed."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
+from dpn_plugin._files import check_folder
 from dpn_plugin.backbones import plan_input
-from dpn_plugin.bench.suite import MOST_SEEDS, Suite, load_suite
-from dpn_plugin.bench.unit import Unit
-from dpn_plugin.data import check_no_overlap
+from dpn_plugin.bench.planned_run import PlannedRun
+from dpn_plugin.bench.record import NotRun, read_bench_record
+from dpn_plugin.bench.selection import (
+    check_sources,
+    find_again,
+    find_detectors,
+    find_methods,
+    limit_samples,
+    needs_outliers,
+)
+from dpn_plugin.bench.suite import MOST_SEEDS, Suite
+from dpn_plugin.bench.suite_files import load_suite
+from dpn_plugin.data import SourceSpec
 from dpn_plugin.errors import UserError
-from dpn_plugin.plugins import registry
-from dpn_plugin.training import TrainConfig
+from dpn_plugin.runs import TrainConfig, open_run
 
-__all__ = ["Plan", "Request", "check_sources", "make_plan"]
-
-#: share of the in-domain data kept back for tests where a suite names no test data
+#: share of the in-domain data kept back for tests if a suite names no test data
 TEST_SHARE = 0.2
 
 
 @dataclass(frozen=True)
 class Request:
     """
-    What a user asks for; what is empty or ``None`` is left to the suite.
+    What a user asks for; the suite decides what is empty or ``None``.
 
     :param suite: a suite's name or the path of a suite file
-    :param limit: at most so many samples of every set
+    :param out: the folder of the benchmark
+    :param limit: use at most this many samples of every set
+    :param tune: search the detectors' hyper-parameters on held-out data
+    :param again: methods that are trained and detectors that are evaluated even if that has been
+        done before
+    :param only_asked: write results of what is asked for only, not of all runs in the folder
+    :param only_eval: the folder of a finished run that is evaluated instead of training anything
+    :param skip_missing: leave out OOD test sets that are missing
+    :param data_root: the folder of downloaded data sets
+    :param device: ``"cpu"``, ``"cuda"``, ... or ``"auto"``
     """
 
     suite: str
+    out: Path
     backbones: tuple[str, ...] = ()
     methods: tuple[str, ...] = ()
     detectors: tuple[str, ...] = ()
@@ -36,131 +53,202 @@ class Request:
     epochs: int | None = None
     limit: int | None = None
     tune: bool = False
+    again: tuple[str, ...] = ()
+    only_asked: bool = False
+    only_eval: Path | None = None
+    skip_missing: bool = False
+    data_root: Path = Path("data")
+    device: str = "auto"
+
+    def __post_init__(self) -> None:
+        for name in ("out", "only_eval", "data_root"):  # a path may be given as a string
+            if isinstance(value := getattr(self, name), str):
+                object.__setattr__(self, name, Path(value))
 
 
 @dataclass(frozen=True)
 class Plan:
     """
+    Everything that a process must know to carry out any run of a benchmark.
+
+    It can be sent to another process or machine.
+
     :param name: of the suite
-    :param suite: its content, with the request's limits
-    :param base: where relative paths start
-    :param units: in the order in which they are run
+    :param suite: its content, with the limits of the request
+    :param base: where relative paths of sources start
+    :param out: the folder of the benchmark
+    :param runs: in the order in which they are carried out
     :param detectors: names
-    :param tune: whether their hyper-parameters are searched on held-out data
-    :param not_run: what is left out, and why
+    :param again: detectors that are evaluated even if their figures are known
+    :param only_asked: write results of these runs and detectors only
+    :param limit: the largest number of samples of every set
+    :param not_run: methods that are left out, and why
+    :param skip_missing: leave out OOD test sets that are missing
     """
 
     name: str
     suite: Suite
     base: Path
-    units: tuple[Unit, ...]
+    out: Path
+    runs: tuple[PlannedRun, ...]
     detectors: tuple[str, ...]
     tune: bool = False
-    not_run: list[dict[str, Any]] = field(default_factory=list)
+    again: tuple[str, ...] = ()
+    only_asked: bool = False
+    limit: int | None = None
+    not_run: tuple[NotRun, ...] = ()
+    skip_missing: bool = False
+    data_root: Path = Path("data")
+    device: str = "auto"
+
+    def moved(self, out: Path, trained: Path | None = None) -> "Plan":
+        """
+        Return the plan with another folder for its results.
+
+        :param out: the new folder
+        :param trained: the new folder of runs that were trained elsewhere
+        """
+        runs = tuple(
+            replace(
+                run,
+                folder=out / run.folder.relative_to(self.out),
+                trained=run.trained and (trained or run.trained.resolve()),
+            )
+            for run in self.runs
+        )
+        return replace(self, out=out, runs=runs)
+
+    def without_sets(self, names: Collection[str]) -> "Plan":
+        """Return the plan without the named OOD test sets; all others are then required."""
+        return replace(self, suite=self.suite.without_sets(names), skip_missing=False)
 
 
-def make_plan(request: Request, out: Path) -> Plan:
+def make_plan(request: Request) -> Plan:
     """
-    :param request: what the user asks for
-    :param out: the folder of the benchmark
+    Return the plan for a request.
+
     :raises UserError: if a name is unknown, outliers and test sets share data, or the folder holds
         runs of another plan
     """
     name, suite, base = load_suite(request.suite)
-    suite = _limited(suite, request.limit)
-    if request.seeds is not None and request.seeds > MOST_SEEDS:
-        raise UserError(f"seeds must be at most {MOST_SEEDS}, not {request.seeds}.")
-    check_sources(suite)
-    methods, not_run = _methods(request.methods or suite.methods, suite)
-    backbones = dict.fromkeys(request.backbones or (suite.train.backbone,))
-    units = tuple(
-        _unit(suite, request, out, backbone, method, seed)
-        for backbone in backbones
-        for method in methods
-        for seed in range(request.seeds or suite.seeds)
+    suite = limit_samples(suite, request.limit)
+    _check_folder(request, name)
+    again = find_again(request.again)
+    if request.only_eval is None:
+        check_sources(suite)
+        runs, not_run = _plan_runs(suite, request, again)
+    else:
+        run = _plan_evaluation(suite, request.only_eval, request.out)
+        # the run's own outliers are what the test sets must not share data with
+        suite = suite.model_copy(update={"outliers": {o.name: o for o in run.config.outliers}})
+        check_sources(suite)
+        runs, not_run = (run,), ()
+    return Plan(
+        name=name,
+        suite=suite,
+        base=base,
+        out=request.out,
+        runs=runs,
+        detectors=find_detectors(request.detectors or suite.detectors),
+        tune=request.tune,
+        again=again,
+        only_asked=request.only_asked,
+        limit=request.limit,
+        not_run=not_run,
+        skip_missing=request.skip_missing,
+        data_root=request.data_root,
+        device=request.device,
     )
-    for backbone in backbones:
-        plan_input(backbone)
-    _check_folders(units)
-    detectors = _detectors(request.detectors or suite.detectors)
-    return Plan(name, suite, base, units, detectors, request.tune, not_run)
 
 
-def _unit(suite: Suite, request: Request, out: Path, backbone: str, method: str, seed: int) -> Unit:
-    channels, size, _ = suite.input_size or (None, None, None)
-    config = TrainConfig(
-        backbone=backbone,
-        method=method,
-        in_domain=suite.in_domain,
-        hold_back=0.0 if suite.in_domain_test else TEST_SHARE,
-        channels=channels,
-        outliers=tuple(suite.outliers.values()) if _needs_outliers(method) else (),
-        recipe=suite.train.made_recipe(epochs=request.epochs, image_size=size),
-        stem=suite.train.stem,
-        seed=seed,
-    )
-    return Unit(config, out / "runs" / backbone / method / f"seed-{seed}")
-
-
-def _check_folders(units: Sequence[Unit]) -> None:
-    for unit in units:
-        if changes := unit.changes:
-            more = "" if len(changes) < 5 else f" and {len(changes) - 4} more"
+def _check_folder(request: Request, name: str) -> None:
+    """Refuse a folder with another benchmark, or with files of others except the suite file."""
+    out = request.out
+    try:
+        suite = read_bench_record(out).suite
+    except UserError:  # our record may be damaged or missing, or another program's
+        if not any(out.glob("runs/*/*/*/*.json")):
+            check_folder(out, "benchmark", ignored=[Path(request.suite)])
+    else:
+        if suite != name:
             raise UserError(
-                f"{unit.folder} holds a run of another plan ({'; '.join(changes[:4])}{more}). Use "
-                "another --out, or remove that folder."
+                f"{out} holds a benchmark of the suite {suite!r}, not of {name!r}. Use another "
+                "--out."
             )
 
 
-def _limited(suite: Suite, limit: int | None) -> Suite:
-    if limit is None:
-        return suite
-    one = lambda spec: spec.model_copy(update={"limit": min(limit, spec.limit or limit)})  # noqa: E731
-    many = lambda specs: {name: one(spec) for name, spec in specs.items()}  # noqa: E731
-    return suite.model_copy(
-        update={
-            "in_domain": one(suite.in_domain),
-            "in_domain_test": one(suite.in_domain_test) if suite.in_domain_test else None,
-            "outliers": many(suite.outliers),
-            "near": many(suite.near),
-            "far": many(suite.far),
-        }
+def _plan_runs(
+    suite: Suite, request: Request, again: Sequence[str]
+) -> tuple[tuple[PlannedRun, ...], tuple[NotRun, ...]]:
+    if request.seeds is not None and request.seeds > MOST_SEEDS:
+        raise UserError(f"seeds must be at most {MOST_SEEDS}, not {request.seeds}.")
+    methods, not_run = find_methods(request.methods or suite.methods, suite)
+    backbones = dict.fromkeys(request.backbones or (suite.train.backbone,))
+    configs = [
+        _training_config(suite, request.epochs, backbone, method, seed)
+        for backbone in backbones
+        for method in methods
+        for seed in range(request.seeds or suite.seeds)
+    ]
+    for backbone in backbones:
+        plan_input(backbone)
+    runs = tuple(
+        PlannedRun(config, _run_folder(request.out, config), again=config.method in again)
+        for config in configs
+    )
+    for run in runs:
+        if changes := run.find_changes():
+            raise UserError(
+                f"{run.folder} holds a run of another plan ({changes}). Use another --out, or "
+                "remove that folder."
+            )
+    return runs, not_run
+
+
+def _training_config(
+    suite: Suite, epochs: int | None, backbone: str, method: str, seed: int
+) -> TrainConfig:
+    channels, size, _ = suite.input_size or (None, None, None)
+    return TrainConfig(
+        backbone=backbone,
+        method=method,
+        in_domain=suite.in_domain,
+        hold_back=_hold_back(suite),
+        channels=channels,
+        outliers=tuple(suite.outliers.values()) if needs_outliers(method) else (),
+        recipe=suite.train.create_recipe(epochs=epochs, image_size=size),
+        stem=suite.train.stem,
+        seed=seed,
     )
 
 
-def check_sources(suite: Suite) -> None:
-    """:raises UserError: if outliers and OOD test sets come from one data set, naming both"""
-    outliers = [(name, spec, None) for name, spec in suite.outliers.items()]
-    tests = [(name, spec, None) for sets in suite.groups.values() for name, spec in sets.items()]
-    check_no_overlap(outliers, tests)
+def _plan_evaluation(suite: Suite, folder: Path, out: Path) -> PlannedRun:
+    """
+    Plan the evaluation of a trained run on the data of the suite.
+
+    Its sources may be spelled differently in the suite, so they are not compared here; the
+    benchmark compares the data itself.
+    """
+    config = open_run(folder).config
+    limit = config.in_domain.limit if suite.in_domain_test else suite.in_domain.limit
+    in_domain = suite.in_domain.model_copy(update={"limit": limit})
+    outliers = tuple(_from_here(spec) for spec in config.outliers)
+    data = {"in_domain": in_domain, "hold_back": _hold_back(suite), "outliers": outliers}
+    config = config.model_copy(update=data)
+    return PlannedRun(config, _run_folder(out, config), trained=folder)
 
 
-def _methods(names: Sequence[str], suite: Suite) -> tuple[list[str], list[dict[str, Any]]]:
-    found = list(dict.fromkeys(registry.find("methods", name).name for name in names))
-    if suite.outliers:
-        return found, []
-    left_out = [name for name in found if _needs_outliers(name)]
-    reason = "the suite has no outliers to train with"
-    if left_out == found:
-        raise UserError(f"None of the methods {', '.join(found)} can be run: {reason}.")
-    kept = [name for name in found if name not in left_out]
-    return kept, [{"method": name, "reason": reason} for name in left_out]
+def _from_here(spec: SourceSpec) -> SourceSpec:
+    """Return a source whose path starts in the current folder, as where the run was trained."""
+    path = Path(spec.argument)
+    if spec.scheme not in ("npz", "folder") or not path.exists():
+        return spec
+    return spec.model_copy(update={"source": f"{spec.scheme}:{path.resolve()}"})
 
 
-def _needs_outliers(method: str) -> bool:
-    return registry.load("methods", method).needs_outliers
+def _hold_back(suite: Suite) -> float:
+    return 0.0 if suite.in_domain_test else TEST_SHARE
 
 
-def _detectors(patterns: Sequence[str]) -> tuple[str, ...]:
-    names: dict[str, None] = {}
-    for pattern in patterns:
-        if pattern == "all":
-            names |= dict.fromkeys(registry.list_detectors())
-        elif any(mark in pattern for mark in "*?["):
-            matching = registry.list_detectors(pattern)
-            if not matching:
-                raise UserError(f"No detector matches {pattern!r}.")
-            names |= dict.fromkeys(matching)
-        else:
-            names[registry.find("detectors", pattern).name] = None
-    return tuple(names)
+def _run_folder(out: Path, config: TrainConfig) -> Path:
+    return out / "runs" / config.backbone / config.method / f"seed-{config.seed}"

@@ -1,91 +1,115 @@
-"""``bench.json``: what a benchmark says about itself."""
+"""``bench.json``: what a benchmark consists of and how it was made."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
-from dpn_plugin.bench.data import TestData
-from dpn_plugin.bench.notices import joined
-from dpn_plugin.bench.plan import Plan
-from dpn_plugin.files import write_text
-from dpn_plugin.sealed import sealed, unsealed
-from dpn_plugin.training.record import PACKAGES
+from pydantic import BaseModel, ConfigDict
 
-__all__ = ["write_bench_record"]
+from dpn_plugin._files import DamagedRecord, NewerFormat, Record, read_record, write_record
+from dpn_plugin.errors import UserError
 
-FORMAT = 1
-_NOTHING = dict.fromkeys(("backbone", "method", "seed", "detector", "dataset"))
+BENCH_FILE = "bench.json"
 
 
-def write_bench_record(
-    out: Path,
-    plan: Plan,
-    data: TestData,
-    evaluations: Sequence[dict[str, Any]],
-    failed: Iterable[dict[str, Any]],
-    facts: Mapping[str, Any],
-) -> None:
+class DataRecord(BaseModel):
     """
-    :param out: the folder of the benchmark
-    :param evaluations: contents of ``evaluation.json``
-    :param failed: units that could not be run, and why
-    :param facts: what the caller alone knows: ``command``, ``device``, ``started``
+    A data set of the benchmark.
+
+    :param source: where it came from, e.g. ``"torchvision:MNIST (test)"``
+    :param selection: the part that was taken, e.g. ``"classes=0-6, limit=300"``; empty for all
+    :param samples: the number of samples
+    :param classes: the names of its classes, for in-domain data
     """
-    configs = [unit.config for unit in plan.units]
-    content = {
-        "format": FORMAT,
-        "suite": plan.name,
-        "title": plan.suite.title,
-        "backbones": _distinct(config.backbone for config in configs),
-        "methods": _distinct(config.method for config in configs),
-        "detectors": list(plan.detectors),
-        "seeds": _distinct(config.seed for config in configs),
-        **data.described(plan),
-        "versions": {name: version(name) for name in PACKAGES},
-        **facts,
-        "seconds": round(sum(map(_seconds, evaluations)), 1),
-        "warnings": [*plan.suite.notes, *joined(_warnings(evaluations))],
-        "not_run": [{**_NOTHING, **row} for row in _not_run(plan, evaluations, failed)],
-    }
-    if not _same(out / "bench.json", content):
-        write_text(out / "bench.json", sealed(content, indent=1))
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    source: str
+    selection: str = ""
+    samples: int
+    classes: list[str] = []
 
 
-def _same(path: Path, content: dict[str, Any]) -> bool:
-    """Whether the file says the same already, whoever started what did nothing more."""
+class NotRun(BaseModel):
+    """Something without figures, and why; a field that is ``None`` stands for all of its kind."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    backbone: str | None = None
+    method: str | None = None
+    seed: int | None = None
+    detector: str | None = None
+    dataset: str | None = None
+    reason: str
+
+
+class BenchRecord(Record):
+    """
+    All of ``bench.json``.
+
+    :param in_domain: the in-domain data for training and selection
+    :param outliers: the OOD data for training and selection, by name
+    :param sets: the OOD test sets by group (``near``, ``far``) and name
+    :param fingerprints: the hash of every test set
+    :param epochs: of training
+    :param suite_epochs: those that the suite defines
+    :param limit: the largest number of samples of every set that was asked for
+    :param code: the code of plugins behind the figures, by kind and name
+    :param command: the command that started the benchmark
+    :param seconds: what training and evaluation took, summed over all sessions
+    :param warnings: what a reader of the results must know
+    :param not_run: what has no figures
+    """
+
+    suite: str
+    title: str
+    backbones: list[str]
+    methods: list[str]
+    detectors: list[str]
+    seeds: list[int]
+    in_domain: DataRecord
+    in_domain_test: DataRecord
+    outliers: dict[str, DataRecord]
+    sets: dict[str, dict[str, DataRecord]]
+    fingerprints: dict[str, str]
+    epochs: int
+    suite_epochs: int
+    limit: int | None
+    versions: dict[str, str]
+    code: dict[str, str]
+    command: str
+    device: str
+    started: str
+    seconds: float
+    warnings: list[str]
+    not_run: list[NotRun]
+
+    def set_names(self, group: str) -> list[str]:
+        """Return the names of the OOD sets of ``"near"`` or ``"far"``."""
+        return list(self.sets.get(group, {}))
+
+
+def read_bench_record(folder: str | Path) -> BenchRecord:
+    """
+    Return the record of a benchmark.
+
+    :param folder: a folder that ``dpn bench`` wrote
+    :raises UserError: if there is no record, it is damaged, or of another format
+    """
     try:
-        known = unsealed(path.read_text("utf-8"))
-    except (OSError, ValueError):
-        return False
-    told = {key: content[key] for key in ("command", "started")}
-    return known | told == content
+        return read_record(Path(folder) / BENCH_FILE, BenchRecord)
+    except FileNotFoundError:
+        raise UserError(f"{folder} holds no benchmark: it has no {BENCH_FILE}.") from None
+    except NewerFormat:
+        raise
+    except DamagedRecord as error:
+        raise DamagedRecord(f"{error} Run the same dpn bench again.") from error
 
 
-def _seconds(evaluation: dict[str, Any]) -> float:
-    """:return: what the training and the evaluation of a run took, in whichever session"""
-    scoring = sum(found["seconds"] for found in evaluation["detectors"].values())
-    return evaluation["training_seconds"] + evaluation["seconds"] + scoring
-
-
-def _warnings(evaluations: Iterable[dict[str, Any]]) -> Iterable[tuple[str, str]]:
-    for each in evaluations:
-        who = f"{each['backbone']} {each['method']} seed {each['seed']}"
-        for part in (each, *each["detectors"].values()):
-            yield from ((who, message) for message in part["warnings"])
-
-
-def _not_run(
-    plan: Plan, evaluations: Iterable[dict[str, Any]], failed: Iterable[dict[str, Any]]
-) -> Iterable[dict[str, Any]]:
-    yield from plan.not_run
-    yield from failed
-    for each in evaluations:
-        key = {name: each[name] for name in ("backbone", "method", "seed")}
-        for name, found in each["detectors"].items():
-            if found["reason"] is not None:
-                yield {**key, "detector": name, "reason": found["reason"]}
-
-
-def _distinct(values: Iterable[Any]) -> list[Any]:
-    return list(dict.fromkeys(values))
+def write_bench_record(folder: Path, record: BenchRecord) -> None:
+    """Write ``bench.json``, unless it differs only in the command and the time of its start."""
+    try:
+        known = read_record(folder / BENCH_FILE, BenchRecord)
+    except (FileNotFoundError, DamagedRecord):
+        known = None
+    update = {"command": record.command, "started": record.started}
+    if known is None or known.model_copy(update=update) != record:
+        write_record(folder / BENCH_FILE, record)

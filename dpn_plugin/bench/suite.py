@@ -1,9 +1,7 @@
-"""A suite file: which data, which networks, which methods and detectors."""
+"""What a suite file contains: which data, which networks, which methods and detectors."""
 
-import os
-import tomllib
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Collection, Mapping
+from difflib import get_close_matches
 from typing import Any, Literal, Self
 
 from pydantic import (
@@ -11,7 +9,6 @@ from pydantic import (
     ConfigDict,
     Field,
     StrictInt,
-    ValidationError,
     ValidationInfo,
     field_validator,
     model_validator,
@@ -19,13 +16,9 @@ from pydantic import (
 
 from dpn_plugin.data import SourceSpec
 from dpn_plugin.errors import UserError, unknown_name
-from dpn_plugin.plugins import registry
-from dpn_plugin.training import Recipe
-from dpn_plugin.training.recipe import MOST_PIXELS
+from dpn_plugin.runs import LARGEST_IMAGE, Recipe
 
-__all__ = ["Suite", "TrainTable", "load_suite"]
-
-#: more are a slip of the pen, and a plan of millions of runs fills the memory
+#: more are a typo, and a plan of millions of runs fills the memory
 MOST_SEEDS = 1000
 
 PAPER_DETECTORS = (
@@ -52,7 +45,7 @@ PAPER_METHODS = (
 
 class TrainTable(BaseModel):
     """
-    ``[train]``: the backbone, the recipe, and any field of the recipe that is to be otherwise.
+    ``[train]``: the backbone, the recipe, and any field of the recipe to change.
 
     :param backbone: a timm id
     :param recipe: name of a recipe
@@ -65,9 +58,20 @@ class TrainTable(BaseModel):
     recipe: str = "small"
     stem: str = "auto"
 
-    def made_recipe(self, **changes: Any) -> Recipe:
+    @model_validator(mode="before")
+    @classmethod
+    def _known_keys(cls, value: Any) -> Any:
+        known = [*cls.model_fields, *Recipe.model_fields]
+        for key in value if isinstance(value, Mapping) else ():
+            if key not in known:
+                raise UserError(f"[train]: {unknown_name('training option', str(key), known)}")
+        return value
+
+    def create_recipe(self, **changes: Any) -> Recipe:
         """
-        :param changes: fields of the recipe that the user sets; ``None`` leaves it
+        Return the recipe with the fields of this table.
+
+        :param changes: further fields that the user sets; ``None`` keeps the value
         :raises UserError: if a field does not exist
         """
         extra = self.model_extra or {}
@@ -77,13 +81,15 @@ class TrainTable(BaseModel):
 
 class Suite(BaseModel):
     """
+    A benchmark suite.
+
     :param title: one line for people
     :param in_domain: training data
     :param in_domain_test: test data; without it, a fifth of ``in_domain`` is kept back
     :param outliers: OOD training data: one source, or named ones
     :param near: OOD test sets that are close to the classes
     :param far: OOD test sets that are not
-    :param input_size: channels, height, width that images are brought to
+    :param input_size: channels, height and width of the images that networks get
     :param methods: what to train
     :param detectors: names or wildcards of what to score with
     :param seeds: how many runs
@@ -115,7 +121,7 @@ class Suite(BaseModel):
     @field_validator("outliers", mode="before")
     @classmethod
     def _one_or_several(cls, value: Any) -> Any:
-        if isinstance(value, str) or (isinstance(value, Mapping) and "source" in value):
+        if _is_one_source(value):
             return {"outliers": SourceSpec.parse(value, "outliers")}
         return _sources(value, "outliers")
 
@@ -123,8 +129,8 @@ class Suite(BaseModel):
     @classmethod
     def _by_name(cls, value: Any, info: ValidationInfo) -> Any:
         group = info.field_name or ""
-        if isinstance(value, str) or (isinstance(value, Mapping) and "source" in value):
-            raise UserError(f"[{group}]: every set has a name of its own: write [{group}.NAME].")
+        if _is_one_source(value):
+            raise UserError(f"[{group}]: every set needs a name: write [{group}.NAME].")
         for name in value if isinstance(value, Mapping) else ():
             if name in ("near", "far", ""):
                 raise UserError(f"{group}.{name}: {name!r} stands for the mean of a group's sets.")
@@ -138,76 +144,60 @@ class Suite(BaseModel):
             raise UserError(f"near.{name} and far.{name}: names of sets must differ.")
         return self
 
-    @field_validator("input_size")
+    @field_validator("input_size", mode="before")
     @classmethod
-    def _square(cls, value: tuple[int, int, int] | None) -> tuple[int, int, int] | None:
-        if value is not None and (
-            value[1] != value[2] or value[0] not in (1, 3) or not 1 <= value[1] <= MOST_PIXELS
-        ):
-            raise ValueError(
-                "Input should be [channels, size, size] with 1 or 3 channels and a size of at most "
-                f"{MOST_PIXELS}"
-            )
-        return value
+    def _square(cls, value: Any) -> Any:
+        match value:
+            case None:
+                return value
+            case [int(channels), int(height), int(width)]:
+                if channels in (1, 3) and 1 <= height == width <= LARGEST_IMAGE:
+                    return value
+        raise ValueError(
+            "Input should be [channels, size, size] with 1 or 3 channels and a size of at most "
+            f"{LARGEST_IMAGE}, e.g. [3, 32, 32]"
+        )
 
     @property
     def groups(self) -> dict[str, dict[str, SourceSpec]]:
         """The OOD test sets by group."""
         return {"near": self.near, "far": self.far}
 
+    @property
+    def sources(self) -> dict[str, SourceSpec]:
+        """All data of the suite by its key, e.g. ``far.mnist``."""
+        tests = {} if self.in_domain_test is None else {"in_domain_test": self.in_domain_test}
+        found = {"in_domain": self.in_domain, **tests}
+        for group, sets in {"outliers": self.outliers, **self.groups}.items():
+            found |= {(group if name == group else f"{group}.{name}"): sets[name] for name in sets}
+        return found
 
-def load_suite(name: str) -> tuple[str, Suite, Path]:
-    """
-    :param name: a suite's name, or the path of a suite file
-    :return: its name, the suite, and the folder that relative paths in it start from
-    :raises UserError: if there is none, or a key in it is wrong
-    """
-    path = _suite_path(name)
-    try:
-        table = tomllib.loads(path.read_text("utf-8"))
-    except tomllib.TOMLDecodeError as error:
-        raise UserError(f"{path} is not valid TOML: {error}.") from error
-    except RecursionError as error:
-        raise UserError(
-            f"{path} is not a suite: its tables or lists are nested too deep."
-        ) from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{path} cannot be read: {error}.") from error
-    try:
-        suite = Suite.model_validate(table)
-    except ValidationError as error:
-        raise UserError(f"{path.name}: {_sentence(error)}") from error
-    try:
-        suite.train.made_recipe()
-    except UserError as error:
-        raise UserError(f"{path.name}: [train]: {error}") from error
-    return path.stem, suite, path.parent
+    def without_sets(self, names: Collection[str]) -> "Suite":
+        """Return the suite without the named OOD test sets."""
+        groups = {
+            group: {name: spec for name, spec in sets.items() if name not in names}
+            for group, sets in self.groups.items()
+        }
+        return self.model_copy(update=groups)
 
 
-def _suite_path(name: str) -> Path:
-    if name.endswith(".toml") or "/" in name:
-        # os.path: a name that the system cannot have is no file either, and no error
-        if not os.path.isfile(name):
-            raise UserError(f"There is no suite file {name!r}.")
-        return Path(name)
-    return Path(registry.load("suites", name))
+def _is_one_source(value: Any) -> bool:
+    """Return whether a value describes one source, and not a table of named ones."""
+    if not isinstance(value, Mapping):
+        return isinstance(value, str | SourceSpec)
+    return any(_is_source_key(str(key), each) for key, each in value.items())
+
+
+def _is_source_key(key: str, value: Any) -> bool:
+    """Return whether this is a key of a source, also if it is misspelt, and not a named source."""
+    if isinstance(value, Mapping) and "source" in value:
+        return False
+    known = ["source"] if isinstance(value, str) else SourceSpec.model_fields
+    return bool(get_close_matches(key, known, n=1, cutoff=0.8))
 
 
 def _sources(value: Any, key: str) -> Any:
-    """:return: the named sources of a table; what is no table, as it is"""
+    """Return the named sources of a table; any other value is returned unchanged."""
     if not isinstance(value, Mapping):
         return value
     return {name: SourceSpec.parse(spec, f"{key}.{name}") for name, spec in value.items()}
-
-
-def _sentence(error: ValidationError) -> str:
-    first = error.errors(include_url=False)[0]
-    raised = first.get("ctx", {}).get("error")
-    if isinstance(raised, UserError):
-        return str(raised)  # names its key itself
-    key = ".".join(str(part) for part in first["loc"])
-    if first["type"] == "extra_forbidden":
-        return str(unknown_name("key", key, Suite.model_fields))
-    if first["type"] == "missing":
-        return f"{key} is missing."
-    return f"{key}: {first['msg'].removeprefix('Value error, ')}, not {first['input']!r}."

@@ -1,4 +1,4 @@
-"""The command ``dpn``: it parses and prints, the work is done elsewhere."""
+"""The command ``dpn``: parses arguments and prints results; other packages do the work."""
 
 import os
 from typing import Annotated
@@ -7,7 +7,7 @@ import typer
 
 from dpn_plugin import __version__
 from dpn_plugin.cli.commands import LazyGroup
-from dpn_plugin.plugins.discovery import ALLOW_LIST
+from dpn_plugin.plugins import ALLOW_LIST
 
 __all__ = ["app", "main"]
 
@@ -34,10 +34,10 @@ def dpn(
 ) -> None:
     """Dirichlet Prior Networks by name for pytorch-ood and timm."""
     if no_plugins:
-        # The environment, so that worker processes obey too.
+        # in the environment, so that it holds for worker processes too
         os.environ[ALLOW_LIST] = ""
 
 
 def main() -> None:
-    """Run the command line and leave the process."""
+    """Run the command line and exit the process."""
     app(prog_name="dpn")

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dpn_plugin.cli.output import print_table
-from dpn_plugin.cli.threads import WorkersOption, use_threads
+from dpn_plugin.cli.output import DATA_ROOT, DataRootOption, WorkersOption, print_table, use_threads
+from dpn_plugin.errors import UserError, unknown_name
 
 if TYPE_CHECKING:
-    from dpn_plugin.bench import Plan
+    from dpn_plugin.bench import Executor, Plan
 
-__all__ = ["bench"]
+_EXECUTORS = ("local", "ray")
+_LEADERBOARD_ROWS = 15
 
 
 def bench(
@@ -27,25 +28,38 @@ def bench(
     seeds: Annotated[int | None, typer.Option(min=1, help="Number of runs of each method.")] = None,
     epochs: Annotated[int | None, typer.Option(min=1, help="Epochs of training.")] = None,
     limit: Annotated[
-        int | None, typer.Option(min=1, help="At most so many samples of every data set.")
+        int | None, typer.Option(min=1, help="Use at most this many samples of every data set.")
     ] = None,
-    data_root: Annotated[Path, typer.Option(help="Folder of downloaded data sets.")] = Path("data"),
+    data_root: DataRootOption = DATA_ROOT,
     out: Annotated[
         Path | None, typer.Option(help="Folder of the results; runs/SUITE if left out.")
     ] = None,
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, ... or auto.")] = "auto",
     workers: WorkersOption = None,
     jobs: Annotated[
-        int, typer.Option(min=1, max=1024, help="Runs at a time, each a process of its own.")
+        int, typer.Option(min=1, max=1024, help="Runs at a time, each in its own process.")
     ] = 1,
     tune: Annotated[
         bool, typer.Option("--tune", help="Search detectors' hyper-parameters on held-out data.")
+    ] = False,
+    again: Annotated[
+        str,
+        typer.Option(help="Methods to train and detectors to evaluate again, separated by commas."),
+    ] = "",
+    only_asked: Annotated[
+        bool,
+        typer.Option(
+            "--only-asked", help="Write results of what is asked for only, not of all runs in DIR."
+        ),
+    ] = False,
+    skip_missing: Annotated[
+        bool, typer.Option("--skip-missing", help="Go on without OOD test sets that are missing.")
     ] = False,
     only_eval: Annotated[
         Path | None, typer.Option(help="Evaluate this trained run, and train nothing.")
     ] = None,
     executor: Annotated[
-        str, typer.Option(help="Who does the runs: local, or ray for a cluster.")
+        str, typer.Option(help="Where runs are carried out: local, or ray for a cluster.")
     ] = "local",
     ray_address: Annotated[
         str | None, typer.Option(help="A running Ray cluster; one is started here if left out.")
@@ -55,19 +69,20 @@ def bench(
     ] = None,
     ray_scratch: Annotated[
         bool,
-        typer.Option("--ray-scratch", help="Work in scratch folders and bring the files home."),
+        typer.Option("--ray-scratch", help="Work in scratch folders and copy the files back."),
     ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would be done, and do nothing.")
     ] = False,
 ) -> None:
     """Train and compare methods and detectors on a suite of data sets."""
-    from dpn_plugin.bench import Request, make_plan, plan_for_run, run_plan
-    from dpn_plugin.cli.bench_progress import BenchProgress
-    from dpn_plugin.cli.executors import make_executor
+    from dpn_plugin.bench import Request, make_plan, run_benchmark
+    from dpn_plugin.cli.progress import BenchProgress
 
+    out = out or Path("runs") / (Path(suite).stem.strip(".") or "suite")
     request = Request(
         suite=suite,
+        out=out,
         backbones=_names(backbone),
         methods=_names(methods),
         detectors=_names(detectors),
@@ -75,13 +90,18 @@ def bench(
         epochs=epochs,
         limit=limit,
         tune=tune,
+        again=_names(again),
+        only_asked=only_asked,
+        only_eval=only_eval,
+        skip_missing=skip_missing,
+        data_root=data_root,
+        device=device,
     )
-    out = out or Path("runs") / (Path(suite).stem.strip(".") or "suite")
-    plan = plan_for_run(request, only_eval, out) if only_eval else make_plan(request, out)
+    plan = make_plan(request)
     if dry_run:
         _print_plan(plan)
         return
-    doer = make_executor(
+    chosen = make_executor(
         executor,
         jobs=jobs,
         threads=workers,
@@ -92,52 +112,108 @@ def bench(
     use_threads(workers)
     with BenchProgress() as progress:
         command = " ".join(["dpn", *sys.argv[1:]])
-        wrote = run_plan(
-            plan,
-            out,
-            root=data_root,
-            monitor=progress,
-            device=device,
-            command=command,
-            executor=doer,
-        )
-    if not wrote:
-        return
-    report = _report(out)
-    _print_leaderboard(out)
-    typer.echo(f"Results: {out / 'results.csv'}\nReport:  {report}")
+        wrote_results = run_benchmark(plan, chosen, progress, command)
+    if wrote_results:
+        report = _update_report(out)
+        _print_leaderboard(out)
+        _print_not_run(out)
+        typer.echo(f"Results: {out / 'results.csv'}\nReport:  {report}")
+
+
+def make_executor(
+    name: str,
+    *,
+    jobs: int = 1,
+    threads: int | None = None,
+    address: str | None = None,
+    gpus: float | None = None,
+    scratch: bool = False,
+) -> "Executor":
+    """
+    Return the executor that the options ask for.
+
+    :param name: ``local`` or ``ray``
+    :param jobs: runs at a time, on this machine
+    :param threads: CPUs of each run
+    :param address: of a Ray cluster
+    :param gpus: of each run on a Ray cluster
+    :param scratch: whether its workers use folders of their own
+    :raises UserError: for another name, or options of another executor
+    """
+    from dpn_plugin.bench import LocalExecutor, PoolExecutor, RayExecutor
+
+    if name not in _EXECUTORS:
+        raise unknown_name("executor", name, _EXECUTORS)
+    if name == "ray":
+        if jobs > 1:
+            raise UserError("--jobs belongs to --executor local; Ray fills its cluster by itself.")
+        return RayExecutor(address, threads or 1, gpus, scratch)
+    if address is not None or gpus is not None or scratch:
+        raise UserError("--ray-address, --ray-gpus and --ray-scratch belong to --executor ray.")
+    if jobs > 1:
+        return PoolExecutor(jobs, threads or 1)
+    return LocalExecutor()
 
 
 def _names(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
-def _report(out: Path) -> Path:
-    from dpn_plugin.report import current_report
+def _update_report(out: Path) -> Path:
+    from dpn_plugin.report import update_report
 
-    return current_report(out)
+    return update_report(out)
 
 
 def _print_plan(plan: "Plan") -> None:
+    from dpn_plugin.bench import check_plan, load_suite_data
+    from dpn_plugin.evaluation import scorer_names
+    from dpn_plugin.runs import method_of
+
     rows = []
-    for unit in plan.units:
-        scorers, missing = unit.scorers(plan.detectors), unit.missing(plan.detectors, plan.tune)
-        todo = "reuse" if not missing else f"{len(missing)} of {len(scorers)} detectors"
-        rows.append([*map(str, unit.key.values()), unit.training, todo])
+    for run in plan.runs:
+        config = run.config
+        wanted = scorer_names(method_of(config), plan.detectors)
+        missing = run.find_missing(plan.detectors, plan.tune)
+        left = f"{len(missing)} of {len(wanted)} detectors" if missing else "reuse"
+        key = config.backbone, config.method, str(config.seed)
+        rows.append([*key, run.find_training_state(), left])
     columns = ["backbone", "method", "seed", "training", "evaluation"]
-    print_table(f"{plan.suite.title}: {len(plan.units)} runs", columns, rows)
+    print_table(f"{plan.suite.title}: {len(plan.runs)} runs", columns, rows)
     typer.echo(f"Detectors: {', '.join(plan.detectors)}")
-    for row in plan.not_run:
-        typer.echo(f"Left out: {row['method']}; {row['reason']}.")
+    for each in plan.not_run:
+        typer.echo(f"Left out: {each.method}; {each.reason}.")
+    data = load_suite_data(plan, plan.skip_missing)
+    for name, reason in data.skipped.items():
+        typer.echo(f"Not run: test set {name}: {reason}")
+    for each in check_plan(plan, data):
+        typer.echo(f"Not run: {each.detector or 'all'} on {each.backbone}: {each.reason}")
 
 
 def _print_leaderboard(out: Path) -> None:
     import pandas as pd
 
-    table = pd.read_csv(out / "leaderboard.csv").head(15)
+    table = pd.read_csv(out / "leaderboard.csv")
+    shown = table.head(_LEADERBOARD_ROWS)
     columns = ["backbone", "method", "detector", "Near-OOD AUROC", "Far-OOD AUROC", "ID ACC"]
-    rows = [[_cell(value) for value in row] for row in table[columns].itertuples(index=False)]
+    rows = [[_cell(value) for value in row] for row in shown[columns].itertuples(index=False)]
     print_table("Best by far-OOD AUROC (percent, mean over seeds)", columns, rows)
+    if len(shown) < len(table):
+        typer.echo(f"{len(shown)} of {len(table)} rows; all are in {out / 'leaderboard.csv'}.")
+
+
+def _print_not_run(out: Path) -> None:
+    """Print what has no figures and why, one line for each reason."""
+    from dpn_plugin.bench import read_bench_record
+
+    reasons: dict[tuple[str, str], list[str]] = {}
+    for each in read_bench_record(out).not_run:
+        parts = (each.detector, each.detector and "on", each.method, each.dataset)
+        title = " ".join(filter(None, parts))
+        reasons.setdefault((title, each.reason), []).append(str(each.seed))
+    for (title, reason), seeds in reasons.items():
+        runs = f" ({len(seeds)} runs)" if len(seeds) > 1 else ""
+        typer.echo(f"Not run: {title}{runs}: {reason}")
 
 
 def _cell(value: object) -> str:

@@ -1,4 +1,4 @@
-"""``dpn check``: does a plugin keep the rules?"""
+"""``dpn check``: run the conformance checks on a plugin."""
 
 from dataclasses import asdict
 from typing import Annotated
@@ -7,8 +7,6 @@ import typer
 
 from dpn_plugin.cli.output import JsonOption, print_json, print_note, print_table
 
-__all__ = ["check"]
-
 
 def check(
     module: Annotated[
@@ -16,16 +14,15 @@ def check(
     ],
     as_json: JsonOption = False,
 ) -> None:
-    """Check a plugin and all that it gives."""
-    from dpn_plugin.testing.choice import CHECKS
-    from dpn_plugin.testing.rules import results
+    """Check a plugin and everything that it provides."""
+    from dpn_plugin.testing import run_checks
 
-    found = results(CHECKS["plugins"](module))
+    found = run_checks("plugins", module)
     if as_json:
         print_json([asdict(each) for each in found])
     else:
         rows = [(each.subject, each.name, each.outcome, each.message) for each in found]
-        print_table(f"checks of {module}", ("subject", "check", "outcome", "how to mend"), rows)
+        print_table(f"checks of {module}", ("subject", "check", "outcome", "how to fix"), rows)
     failed = sum(each.outcome == "failed" for each in found)
     print_note(f"{failed} of {len(found)} checks failed.")
     if failed:

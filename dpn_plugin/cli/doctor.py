@@ -1,6 +1,7 @@
-"""``dpn doctor``: what a report of a problem should begin with."""
+"""``dpn doctor``: the versions and devices that belong in every bug report."""
 
 import platform
+import re
 from importlib import metadata
 from typing import Any
 
@@ -9,27 +10,9 @@ import typer
 from dpn_plugin import __version__
 from dpn_plugin.cli.output import JsonOption, print_json, print_note, print_table
 from dpn_plugin.cli.plugins import failure_records, plugin_records, print_plugins
-from dpn_plugin.plugins.discovery import reason
+from dpn_plugin.plugins import reason
 
-__all__ = ["doctor"]
-
-_REQUIRED = (
-    "torch",
-    "torchvision",
-    "timm",
-    "pytorch-ood",
-    "scikit-learn",
-    "scipy",
-    "pandas",
-    "pluggy",
-    "typer",
-    "rich",
-    "pydantic",
-    "wrapt",
-    "safetensors",
-    "matplotlib",
-    "jinja2",
-)
+_PROJECT = "dpn-plugin"
 
 
 def doctor(as_json: JsonOption = False) -> None:
@@ -38,8 +21,8 @@ def doctor(as_json: JsonOption = False) -> None:
 
     Ends with 1 if a required package is missing or a plugin failed, with 0 otherwise.
     """
-    versions = {"dpn-plugin": __version__, "python": platform.python_version()}
-    packages = {name: _version(name) for name in _REQUIRED}
+    versions = {_PROJECT: __version__, "python": platform.python_version()}
+    packages = {name: _version(name) for name in _required()}
     missing = [name for name, version in packages.items() if version is None]
     if as_json:
         print_json(_record(versions, packages, missing))
@@ -68,10 +51,20 @@ def _print(versions: dict[str, str], packages: dict[str, str | None], missing: l
     typer.echo()
     print_plugins()
     typer.echo()
-    # Last: torch takes seconds to import.
+    # last, because torch takes seconds to import
     print_table("devices", ("device", "what"), [tuple(each.values()) for each in _devices()])
     if missing:
         print_note(f"Missing. To install: pip install {' '.join(missing)}")
+
+
+def _required() -> list[str]:
+    """Return the packages that dpn-plugin requires, without those of its extras."""
+    try:
+        requirements = metadata.requires(_PROJECT) or []
+    except metadata.PackageNotFoundError:  # run from its sources
+        return [_PROJECT]
+    always = [each for each in requirements if not re.search(r";.*\bextra\b", each)]
+    return [re.split(r"[^\w.-]", each, maxsplit=1)[0] for each in always]
 
 
 def _version(package: str) -> str | None:
@@ -82,7 +75,7 @@ def _version(package: str) -> str | None:
 
 
 def _devices() -> list[dict[str, str]]:
-    # A torch whose libraries do not fit the machine fails in many ways; to say so is the purpose.
+    # a torch whose libraries do not fit the machine can raise anything; the command reports it
     try:
         import torch
     except Exception as error:

@@ -1,4 +1,4 @@
-"""``dpn list``: what can be picked by name."""
+"""``dpn list``: everything that can be picked by name."""
 
 from typing import Annotated, Any
 
@@ -6,11 +6,7 @@ import typer
 
 from dpn_plugin.cli.output import JsonOption, print_json, print_note, print_table
 from dpn_plugin.errors import UserError, choices
-from dpn_plugin.plugins import registry
-from dpn_plugin.plugins.hookspecs import KINDS
-from dpn_plugin.plugins.manager import plugins
-
-__all__ = ["listing"]
+from dpn_plugin.plugins import KINDS, plugins, registry
 
 _COLUMNS = ("name", "aliases", "summary", "package")
 
@@ -23,7 +19,9 @@ def listing(
     ] = None,
     backbone: Annotated[
         str | None,
-        typer.Option(help="For detectors: say which go with this backbone, and why others do not."),
+        typer.Option(
+            help="For detectors: show which are applicable to it, and why others are not."
+        ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -33,13 +31,13 @@ def listing(
     Backbones are those that plugins add; with a PATTERN ('*' for all of them) timm's own follow.
     """
     if backbone is not None:
-        _list_column(kind, pattern, backbone, as_json)
+        _list_applicable(kind, pattern, backbone, as_json)
         return
     found = _records(kind, pattern)
     if as_json:
         print_json(found + _timm_records(kind, pattern))
         return
-    # Ours first: timm takes seconds to import.
+    # our own first, because timm takes seconds to import
     _print_records(kind, found)
     hosted = _timm_records(kind, pattern)
     if hosted:
@@ -50,10 +48,12 @@ def listing(
         print_note("timm's own backbones: dpn list backbones '*'")
 
 
-def _list_column(kind: str, pattern: str | None, backbone: str, as_json: bool) -> None:
+def _list_applicable(kind: str, pattern: str | None, backbone: str, as_json: bool) -> None:
     if kind != "detectors":
-        raise UserError(f"--backbone says which detectors go with it; it does not filter {kind}.")
-    rows = _column(registry.list_detectors(pattern), backbone)
+        raise UserError(
+            f"--backbone shows which detectors are applicable to it; it does not filter {kind}."
+        )
+    rows = _applicability(registry.list_detectors(pattern), backbone)
     if as_json:
         print_json([{"name": name, "not_applicable": reason} for name, reason in rows])
         return
@@ -61,13 +61,13 @@ def _list_column(kind: str, pattern: str | None, backbone: str, as_json: bool) -
     print_table(f"detectors on {backbone}", ("name", "applicable"), marked)
 
 
-def _column(names: list[str], backbone: str) -> list[tuple[str, str | None]]:
+def _applicability(names: list[str], backbone: str) -> list[tuple[str, str | None]]:
     from dpn_plugin.backbones import create_backbone
-    from dpn_plugin.detectors.column import obstacle
+    from dpn_plugin.detectors import why_not_applicable
 
-    # untrained, and of any number of classes: neither decides what goes together
+    # neither the weights nor the number of classes decide which detectors are applicable
     model = create_backbone(backbone, num_classes=10)
-    return [(name, obstacle(name, model)) for name in names]
+    return [(name, why_not_applicable(name, model)) for name in names]
 
 
 def _print_records(title: str, records: list[dict[str, Any]]) -> None:

@@ -1,4 +1,4 @@
-"""``dpn plot``: pictures that need no results."""
+"""``dpn plot``: figures that need no results."""
 
 from pathlib import Path
 from typing import Annotated
@@ -8,9 +8,7 @@ import typer
 from dpn_plugin.cli.output import JsonOption, print_json
 from dpn_plugin.errors import unknown_name
 
-__all__ = ["plot"]
-
-_PICTURES = ("simplex",)
+_FIGURES = ("simplex",)
 
 
 def plot(
@@ -24,11 +22,11 @@ def plot(
     as_json: JsonOption = False,
 ) -> None:
     """Draw a Dirichlet density on the simplex."""
-    if picture not in _PICTURES:
-        raise unknown_name("picture", picture, _PICTURES)
-    from dpn_plugin.report.figures.simplex import simplex_picture
+    if picture not in _FIGURES:
+        raise unknown_name("picture", picture, _FIGURES)
+    from dpn_plugin.report import simplex_figure
 
-    simplex_picture(values).write(out)
+    simplex_figure(values).write(out)
     if as_json:
         print_json({"picture": str(out)})
     else:

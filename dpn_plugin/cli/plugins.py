@@ -1,4 +1,4 @@
-"""``dpn plugins``: who gives what, and who failed."""
+"""``dpn plugins``: what each plugin provides, and which plugins failed."""
 
 from dataclasses import asdict
 from typing import Any
@@ -6,10 +6,8 @@ from typing import Any
 import typer
 
 from dpn_plugin.cli.output import JsonOption, print_json, print_table
-from dpn_plugin.plugins import manager
-from dpn_plugin.plugins.hookspecs import KINDS
-
-__all__ = ["failure_records", "plugin_records", "plugins", "print_plugins"]
+from dpn_plugin.plugins import KINDS, Plugin
+from dpn_plugin.plugins import plugins as load_plugins
 
 
 def plugins(as_json: JsonOption = False) -> None:
@@ -21,7 +19,7 @@ def plugins(as_json: JsonOption = False) -> None:
 
 
 def plugin_records() -> list[dict[str, Any]]:
-    """:return: package, version, name, hooks and entries of every plugin that was loaded"""
+    """Return package, version, name, hooks and entries of every loaded plugin."""
     return [
         {
             "package": plugin.source.package,
@@ -30,13 +28,13 @@ def plugin_records() -> list[dict[str, Any]]:
             "hooks": plugin.hooks,
             "entries": _entry_names(plugin),
         }
-        for plugin in manager.plugins().loaded
+        for plugin in load_plugins().loaded
     ]
 
 
 def failure_records() -> list[dict[str, str]]:
-    """:return: package, version, plugin and message of everything that went wrong"""
-    return [asdict(failure) for failure in manager.plugins().failures]
+    """Return package, version, plugin and message of every failure."""
+    return [asdict(failure) for failure in load_plugins().failures]
 
 
 def print_plugins() -> None:
@@ -56,11 +54,11 @@ def print_plugins() -> None:
         print_table("failures", heads, [tuple(each.values()) for each in failures])
 
 
-def _entry_names(plugin: manager.Plugin) -> dict[str, list[str]]:
+def _entry_names(plugin: Plugin) -> dict[str, list[str]]:
     names = {
         kind: sorted(
             entry.name
-            for name, (entry, source) in manager.plugins().entries(kind).items()
+            for name, (entry, source) in load_plugins().entries(kind).items()
             if source == plugin.source and name == entry.name.lower()
         )
         for kind in KINDS

@@ -1,4 +1,4 @@
-"""``dpn report``: the page, the tables and the pictures of stored results."""
+"""``dpn report``: write the page, the tables and the figures of stored results."""
 
 from pathlib import Path
 from typing import Annotated
@@ -6,8 +6,6 @@ from typing import Annotated
 import typer
 
 from dpn_plugin.cli.output import JsonOption, print_json
-
-__all__ = ["report"]
 
 
 def report(

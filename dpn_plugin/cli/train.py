@@ -1,20 +1,25 @@
-"""``dpn train``: from a backbone, a method and data to a run's folder."""
+"""``dpn train``: train a backbone with a method and write a run's folder."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dpn_plugin.cli.assignments import assignments
-from dpn_plugin.cli.output import JsonOption, is_primary, print_json
+from dpn_plugin.cli.output import (
+    DATA_ROOT,
+    DataRootOption,
+    JsonOption,
+    WorkersOption,
+    is_primary,
+    print_json,
+    print_note,
+    use_threads,
+)
+from dpn_plugin.cli.parsing import SOURCE_HELP, assignments
 from dpn_plugin.cli.progress import training_progress
-from dpn_plugin.cli.sources import SOURCE_HELP, parse_source
-from dpn_plugin.cli.threads import WorkersOption, use_threads
 
 if TYPE_CHECKING:
-    from dpn_plugin.training import Run
-
-__all__ = ["train"]
+    from dpn_plugin.runs import TrainConfig, TrainedRun
 
 _FROM_RECIPE = "recipe's own"
 _MOST_SEED = 2**32 - 1
@@ -43,7 +48,7 @@ def train(
     batch_size: Annotated[int | None, typer.Option(min=1, show_default=_FROM_RECIPE)] = None,
     lr: Annotated[float | None, typer.Option(show_default=_FROM_RECIPE)] = None,
     stem: Annotated[str, typer.Option(help="auto, default or small.")] = "auto",
-    pretrained: Annotated[bool, typer.Option(help="Begin with timm's published weights.")] = False,
+    pretrained: Annotated[bool, typer.Option(help="Start from timm's published weights.")] = False,
     option: Annotated[
         list[str] | None,
         typer.Option("--option", "-o", metavar="KEY=VALUE", help="Of the method: lambda_out=0."),
@@ -52,35 +57,49 @@ def train(
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Of the recipe: augmentation.flip=false."),
     ] = None,
-    data_root: Annotated[Path, typer.Option(help="Folder of downloaded data sets.")] = Path("data"),
+    data_root: DataRootOption = DATA_ROOT,
     force: Annotated[bool, typer.Option(help="Replace another run in DIR.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """
     Train a backbone with a method by name.
 
-    Stopped or killed, the same command goes on where it was. torchrun starts several processes.
+    If it is stopped or killed, the same command continues. torchrun starts several processes. Signs
+    that nothing was learned (a loss that did not fall, an accuracy as by guessing, scores that
+    hardly vary) are reported at the end.
     """
-    from dpn_plugin.training import Recipe, TrainConfig
-    from dpn_plugin.training import train as trained
+    from dpn_plugin import training
+    from dpn_plugin.data import SourceSpec
+    from dpn_plugin.runs import Recipe, TrainConfig
 
     given = {"epochs": epochs, "image_size": image_size, "batch_size": batch_size, "lr": lr}
     config = TrainConfig(
         backbone=backbone,
         method=method,
-        in_domain=parse_source(in_domain, "--in-domain", limit),
-        outliers=tuple(parse_source(each, "--outliers", limit) for each in outliers or ()),
+        in_domain=SourceSpec.from_text(in_domain, "--in-domain", limit),
+        outliers=tuple(SourceSpec.from_text(each, "--outliers", limit) for each in outliers or ()),
         recipe=Recipe.named(recipe, **given | assignments(set_ or (), "--set")),
         stem=stem,
         pretrained=pretrained,
         options=_options(option or []),
         seed=seed,
     )
+    _note_ignored_outliers(config)
     use_threads(workers)
     with training_progress() as monitor:
-        run = trained(config, out, root=data_root, device=device, force=force, monitor=monitor)
+        run = training.train(
+            config, out, root=data_root, device=device, force=force, monitor=monitor
+        )
     if is_primary():
         _print_summary(run, as_json)
+
+
+def _note_ignored_outliers(config: "TrainConfig") -> None:
+    from dpn_plugin.runs import method_of
+
+    if config.outliers and not method_of(config).needs_outliers and is_primary():
+        names = ", ".join(each.name for each in config.outliers)
+        print_note(f"The method {config.method!r} trains without outliers: {names} is not used.")
 
 
 def _options(items: list[str]) -> dict[str, Any]:
@@ -91,18 +110,20 @@ def _options(items: list[str]) -> dict[str, Any]:
     return table
 
 
-def _print_summary(run: "Run", as_json: bool) -> None:
-    networks = run.record["networks"]
-    best = {
-        name: min(entry["history"], key=lambda row: row["held_out_loss"])
-        for name, entry in networks.items()
-    }
+def _print_summary(run: "TrainedRun", as_json: bool) -> None:
+    from dpn_plugin.runs import diagnose
+
+    networks, problems = run.record.networks, diagnose(run)
     if as_json:
-        print_json({"run": str(run.folder), "selected": best})
+        selected = {name: network.selected.model_dump() for name, network in networks.items()}
+        print_json({"run": str(run.folder), "selected": selected, "warnings": problems})
         return
-    for name, row in best.items():
+    for name, network in networks.items():
+        best = network.selected
         typer.echo(
-            f"{name}: accuracy {row['held_out_accuracy']:.4f} on held-out data (epoch "
-            f"{row['epoch']:.0f}, {networks[name]['seconds']:.0f} s)"
+            f"{name}: accuracy {best.held_out_accuracy:.4f} on held-out data (epoch "
+            f"{best.epoch}, {network.seconds:.0f} s)"
         )
     typer.echo(f"weights, run.json, history.csv and curves.png are in {run.folder}")
+    for problem in problems:
+        typer.echo(f"Warning: {problem}", err=True)

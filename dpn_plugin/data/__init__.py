@@ -1,22 +1,30 @@
-"""Named data sources, class subsets and splits, the overlap guard, augmentation and batches."""
+"""Named data sources, class subsets and splits, the overlap check, augmentation and batches."""
 
 from dpn_plugin.data.augment import Augmentation
 from dpn_plugin.data.batches import Batches
-from dpn_plugin.data.guard import check_no_overlap
-from dpn_plugin.data.library import Library
-from dpn_plugin.data.loading import load
-from dpn_plugin.data.samples import Samples, fingerprint
-from dpn_plugin.data.spec import SourceSpec
-from dpn_plugin.data.splits import hold_out
+from dpn_plugin.data.image_files import load_image_files
+from dpn_plugin.data.lazy_images import LazyImages
+from dpn_plugin.data.loading import DatasetCache, load
+from dpn_plugin.data.overlap import check_in_domain_test, check_no_overlap
+from dpn_plugin.data.samples import Samples, fingerprint, hold_out
+from dpn_plugin.data.spec import ClassRange, SourceSpec, parse_value
+from dpn_plugin.data.transform import Transform, channel_statistics
 
 __all__ = [
     "Augmentation",
     "Batches",
-    "Library",
+    "ClassRange",
+    "DatasetCache",
+    "LazyImages",
     "Samples",
     "SourceSpec",
+    "Transform",
+    "channel_statistics",
+    "check_in_domain_test",
     "check_no_overlap",
     "fingerprint",
     "hold_out",
     "load",
+    "load_image_files",
+    "parse_value",
 ]

@@ -9,19 +9,17 @@ from torch.nn import functional as F
 
 from dpn_plugin.errors import UserError
 
-__all__ = ["NONE", "PAPER", "WEAK", "Augmentation"]
-
 
 @dataclass(frozen=True)
 class Augmentation:
     """
-    Every image gets its own shift, rotation and flip; one resampling applies all three.
+    A random shift, rotation and flip of every image, applied in one resampling.
 
-    Without rotation, images move by whole pixels and keep their values. What comes in from outside
-    repeats the border.
+    Without rotation, images move by whole pixels and keep their values. Pixels from outside the
+    image repeat its border.
 
     :param shift: largest shift in each direction, as a share of the image's size
-    :param rotation: largest rotation either way, in degrees
+    :param rotation: largest rotation in either direction, in degrees
     :param flip: mirror half of the images left to right; not for digits and letters
     """
 
@@ -37,10 +35,11 @@ class Augmentation:
 
     def __call__(self, images: Tensor, generator: torch.Generator) -> Tensor:
         """
+        Return augmented images of the same type.
+
         :param images: ``uint8`` or floating point, :math:`N \\times C \\times H \\times W`
         :param generator: source of the random numbers, on any device; the same state gives the
             same images
-        :return: new images of the same type
         """
         if images.ndim != 4:
             raise UserError(f"images must be N x C x H x W, not of shape {tuple(images.shape)}.")
@@ -54,12 +53,12 @@ class Augmentation:
 
     def _transforms(self, shape: torch.Size, generator: torch.Generator) -> Tensor:
         count, _, height, width = shape
-        # always four numbers an image, so switching one part off leaves the others as they were
+        # always four numbers per image, so that switching one part off does not change the others
         draws = torch.rand((4, count), generator=generator, device=generator.device)
         angle = (2 * draws[0] - 1) * math.radians(self.rotation)
         mirror = torch.where((draws[1] < 0.5) & self.flip, -1.0, 1.0)
         cos, sin = angle.cos(), angle.sin()
-        # coordinates run from -1 to 1 on either axis, so a rotation must undo the aspect ratio
+        # coordinates go from -1 to 1 on both axes, so a rotation must undo the aspect ratio
         rows = [
             torch.stack([cos * mirror, -sin * height / width, self._offset(draws[2], width)], -1),
             torch.stack([sin * mirror * width / height, cos, self._offset(draws[3], height)], -1),
@@ -68,15 +67,3 @@ class Augmentation:
 
     def _offset(self, draws: Tensor, size: int) -> Tensor:
         return ((2 * draws - 1) * self.shift * size).round() * 2 / size
-
-
-PAPER = Augmentation(shift=0.1, rotation=15.0, flip=True)
-"""
-For small images. The paper names shifts, small rotations and flips but gives no figures; these
-are our choice.
-"""
-
-WEAK = Augmentation(shift=0.05, flip=True)
-"""For the fine-tune phase: pixels move, but are not resampled."""
-
-NONE = Augmentation()

@@ -9,26 +9,24 @@ from torch import Tensor
 from dpn_plugin.data.samples import Samples
 from dpn_plugin.errors import UserError
 
-__all__ = ["Batches"]
-
 
 class Batches:
     """
     A loader without worker processes: the data is in memory, a batch is one indexing operation.
 
-    The order depends on the seed and the epoch alone, so a run that was stopped goes on with the
-    batch that it would have seen. Processes share the work: together, the batches of all ranks at
-    one step are the batch that a single process with ``world`` times the batch size would see.
+    The order depends only on the seed and the epoch, so a resumed run continues with the batch that
+    it would have seen. With several processes, the batches of all ranks at one step are together
+    the batch that a single process with ``world`` times the batch size would see.
 
     :param samples: the data
     :param batch_size: samples in a batch of this process
     :param shuffle: a new random order each epoch
-    :param seed: chooses the orders
+    :param seed: determines the orders
     :param rank: number of this process
     :param world: number of processes
     :param drop_last: leave out the samples that do not fill a batch in every process; otherwise
         the last batch is smaller, and empty for some ranks if there are fewer samples than ranks
-    :raises UserError: if not even one batch can be made
+    :raises UserError: if the data does not fill one batch
     """
 
     def __init__(
@@ -59,15 +57,16 @@ class Batches:
         self._rank, self._world, self._step = rank, world, batch_size * world
 
     def __len__(self) -> int:
-        """Steps in an epoch."""
+        """Return the number of steps in an epoch."""
         whole, rest = divmod(len(self.samples), self._step)
         return whole if self.drop_last or not rest else whole + 1
 
     def epoch(self, epoch: int, start: int = 0) -> Iterator[tuple[Tensor, Tensor]]:
         """
+        Yield inputs and labels of each step of an epoch.
+
         :param epoch: number of the epoch
-        :param start: the step to begin with
-        :return: inputs and labels of each step
+        :param start: the first step
         """
         order = self._order(epoch)
         for step in range(start, len(self)):
@@ -75,9 +74,9 @@ class Batches:
 
     def forever(self, start: int = 0) -> Iterator[tuple[Tensor, Tensor]]:
         """
-        One epoch after the other without a seam: every batch is full, however small the data.
+        Yield full batches without end; a batch may continue into the next epoch.
 
-        :param start: the batch to begin with; batch ``i`` is the same wherever one begins
+        :param start: number of the first batch; batch ``i`` does not depend on it
         """
         count, position = len(self.samples), start * self._step
         epoch, offset = divmod(position, count)

@@ -1,6 +1,7 @@
-"""A data set in memory."""
+"""Data sets in memory: their hash, the part that is held out, the memory that they need."""
 
 import hashlib
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -8,10 +9,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dpn_plugin.errors import UserError
+from dpn_plugin.errors import UserError, UserTypeError
 
-__all__ = ["Samples", "fingerprint", "row_bytes"]
-
+#: more samples than any memory holds, whatever their size
+MAX_SAMPLES = 10**9
 _CHUNK_BYTES = 1 << 24
 
 
@@ -23,9 +24,9 @@ class Samples:
     :param inputs: images, ``uint8`` of shape :math:`N \\times C \\times H \\times W`, or points,
         ``float32`` of shape :math:`N \\times D`
     :param labels: ``int64`` of shape :math:`N`; a label below zero marks an OOD sample
-    :param name: what error messages and reports call the data
+    :param name: the name of the data in error messages and reports
     :param classes: the name of each label, in order, where names are known
-    :raises TypeError: if a tensor has another type
+    :raises UserTypeError: if a tensor has another type
     :raises UserError: if a tensor has another shape
     """
 
@@ -37,12 +38,12 @@ class Samples:
     def __post_init__(self) -> None:
         ndim = {torch.uint8: 4, torch.float32: 2}.get(self.inputs.dtype)
         if ndim is None:
-            raise TypeError(
+            raise UserTypeError(
                 f"inputs of {self.name} must be uint8 images or float32 points, "
                 f"not {self.inputs.dtype}."
             )
         if self.labels.dtype != torch.int64:
-            raise TypeError(f"labels of {self.name} must be int64, not {self.labels.dtype}.")
+            raise UserTypeError(f"labels of {self.name} must be int64, not {self.labels.dtype}.")
         if self.inputs.ndim != ndim:
             raise UserError(
                 f"inputs of {self.name} must be N x C x H x W images or N x D points, "
@@ -58,12 +59,16 @@ class Samples:
         return len(self.inputs)
 
     def subset(self, indices: Tensor) -> "Samples":
-        """:param indices: ``int64`` positions, in the order wanted"""
+        """
+        Return the samples at these positions.
+
+        :param indices: ``int64`` positions, in the order wanted
+        """
         return replace(self, inputs=self.inputs[indices], labels=self.labels[indices])
 
 
 def fingerprint(samples: Samples) -> str:
-    """:return: SHA-256 of the type, shape and bytes of inputs and labels, in hexadecimal"""
+    """Return the SHA-256 of the type, shape and bytes of inputs and labels, in hexadecimal."""
     digest = hashlib.sha256()
     for tensor in (samples.inputs, samples.labels):
         digest.update(f"{tensor.dtype} {tuple(tensor.shape)};".encode())
@@ -73,8 +78,55 @@ def fingerprint(samples: Samples) -> str:
 
 
 def row_bytes(tensor: Tensor) -> Iterator[np.ndarray]:
-    """:return: the rows of ``tensor`` as bytes, a few megabytes (one row at least) at a time"""
+    """Yield the rows of ``tensor`` as bytes, a few megabytes (at least one row) at a time."""
     width = max(1, tensor[:1].numel() * tensor.element_size())
     for rows in tensor.split(max(1, _CHUNK_BYTES // width)):
         array = np.ascontiguousarray(rows.detach().cpu().numpy())
         yield array.reshape(len(rows), -1).view(np.uint8)
+
+
+def hold_out(samples: Samples, fraction: float, seed: int) -> tuple[Samples, Samples]:
+    """
+    Split at random, class by class, so that both parts have the classes in the same proportions.
+
+    A class of two samples or more is in both parts.
+
+    :param samples: the data to split
+    :param fraction: share of the held-out part, between 0 and 1
+    :param seed: the same seed gives the same split
+    :return: the remaining samples and those held out, both in the order of ``samples``
+    :raises UserError: if the fraction is out of range, or a part would be empty
+    """
+    if not 0 < fraction < 1:
+        raise UserError(f"fraction must be between 0 and 1, not {fraction}.")
+    generator = torch.Generator().manual_seed(seed)
+    held = torch.zeros(len(samples), dtype=torch.bool)
+    for label in torch.unique(samples.labels):
+        members = torch.nonzero(samples.labels == label).flatten()
+        order = torch.randperm(len(members), generator=generator)
+        count = min(max(1, round(fraction * len(members))), len(members) - 1)
+        held[members[order[:count]]] = True
+    if not held.any():
+        raise UserError(f"{samples.name} has too few samples ({len(samples)}) to hold some out.")
+    return samples.subset(torch.nonzero(~held)[:, 0]), samples.subset(torch.nonzero(held)[:, 0])
+
+
+def check_memory(size: int, what: str) -> None:
+    """
+    Check that data of a declared size fits into memory, before it is allocated.
+
+    :param size: bytes that are needed
+    :param what: the data that needs them, the subject of the message
+    :raises UserError: if that is more than the memory of this machine
+    """
+    if size > _memory():
+        raise UserError(
+            f"{what} declares {size / 2**30:,.0f} GiB of data, more than the memory of this "
+            f"machine ({_memory() / 2**30:,.0f} GiB)."
+        )
+
+
+def _memory() -> int:
+    if not hasattr(os, "sysconf"):  # not available on Windows: assume 64 GiB
+        return 1 << 36
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

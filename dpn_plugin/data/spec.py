@@ -1,6 +1,7 @@
-"""Which data: the description that suite files and commands share."""
+"""The specification of a data set, in a suite file or on the command line."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
 from pydantic import (
@@ -18,14 +19,12 @@ from pydantic import (
     model_validator,
 )
 
-from dpn_plugin.errors import UserError
-
-__all__ = ["ClassRange", "SourceSpec"]
+from dpn_plugin.errors import UserError, validation_message
 
 
 class ClassRange(BaseModel):
     """
-    Neighbouring labels: ``first`` of them, beginning with ``from``.
+    Consecutive labels: ``first`` of them, starting with ``from``.
 
     ``{ first = 170 }`` is 0 to 169, ``{ from = 170 }`` all others, ``{ from = 10, first = 5 }`` is
     10 to 14.
@@ -38,11 +37,8 @@ class ClassRange(BaseModel):
 
     @property
     def stop(self) -> int | None:
-        """The label after the last one, or ``None`` for "all that there are"."""
+        """The label after the last one, or ``None`` if the range has no end."""
         return None if self.first is None else self.start + self.first
-
-
-_KINDS = ("numbers", "names", "range")
 
 
 def _kind(classes: Any) -> str | None:
@@ -53,7 +49,7 @@ def _kind(classes: Any) -> str | None:
     return None
 
 
-# told apart by hand, so that an error is about the kind that the user meant
+# with a discriminator, an error is about the kind that the user wrote, not about all of them
 Classes = Annotated[
     Annotated[tuple[StrictInt, ...], Tag("numbers")]
     | Annotated[tuple[StrictStr, ...], Tag("names")]
@@ -69,12 +65,12 @@ Classes = Annotated[
 
 class SourceSpec(BaseModel):
     """
-    A data set by name, and the part of it that is wanted.
+    A data set by name, and the part of it that is used.
 
     :param source: ``"scheme:argument"``, e.g. ``"torchvision:MNIST"`` or ``"npz:drawings.npz"``
-    :param split: ``"train"``, ``"test"`` or the source's own word; its default if left out
+    :param split: ``"train"``, ``"test"`` or the source's own name; its default if left out
     :param classes: labels or names to keep, or a :class:`ClassRange`
-    :param limit: keep this many samples at most: a seeded random subset of those left by
+    :param limit: keep at most this many samples: a seeded random subset of those left by
         ``classes``, not stratified, in the source's order
     :param options: further keywords of the source, e.g. ``{ small = true }`` for
         ``torchvision:Places365``
@@ -90,35 +86,63 @@ class SourceSpec(BaseModel):
 
     @property
     def scheme(self) -> str:
-        """What stands before the first colon."""
+        """The part before the first colon."""
         return self.source.partition(":")[0]
 
     @property
     def argument(self) -> str:
-        """What stands after the first colon."""
+        """The part after the first colon."""
         return self.source.partition(":")[2]
 
     @property
     def name(self) -> str:
-        """What messages call the data: ``torchvision:MNIST (test)``."""
+        """The name of the data in messages: ``torchvision:MNIST (test)``."""
         return self.source if self.split is None else f"{self.source} ({self.split})"
+
+    @property
+    def selection(self) -> str:
+        """The part that is taken: ``classes=0-6, limit=300, patches=600``; empty for all."""
+        parts = {"classes": _classes_text(self.classes), "limit": self.limit, **self.options}
+        return ", ".join(f"{key}={value}" for key, value in parts.items() if value is not None)
 
     @classmethod
     def parse(cls, value: "SourceSpec | str | Mapping[str, Any]", key: str = "") -> "SourceSpec":
         """
-        :param value: a specification, its source alone, or its table
-        :param key: where it stands, e.g. ``"far.mnist"``, for messages
+        Return the specification that a value of a suite file or a text describes.
+
+        A text, alone or as the ``source`` of a table, may be followed by keys:
+        ``npz:a.npz?classes=0-169&limit=20000``. There, ``split``, ``classes`` (``0-169``, ``170-``
+        for all others, ``3,5`` or names) and ``limit`` are the fields of this class; any other key
+        is an option of the source.
+
+        :param value: a specification, a text, or a table
+        :param key: the key of the value, e.g. ``"far.mnist"`` or ``"--in-domain"``, for messages
         :raises UserError: naming the key that is wrong
         """
         try:
-            return cls.model_validate(value)
+            return cls.model_validate(_as_table(value, key))
         except ValidationError as error:
-            raise UserError(_sentence(error, key)) from error
+            raise UserError(validation_message(error, cls, key)) from error
+
+    @classmethod
+    def from_text(cls, text: str, key: str = "", limit: int | None = None) -> "SourceSpec":
+        """
+        Return the specification that a text describes, with an upper bound on its limit.
+
+        :param text: see :meth:`parse`
+        :param key: where it was given, e.g. ``"--in-domain"``, for messages
+        :param limit: an upper bound on the number of samples, whatever ``text`` sets
+        :raises UserError: if it cannot be parsed
+        """
+        spec = cls.parse(text, key)
+        if limit is None or (spec.limit is not None and spec.limit <= limit):
+            return spec
+        return spec.model_copy(update={"limit": limit})
 
     @model_validator(mode="before")
     @classmethod
-    def _from_source(cls, value: Any) -> Any:
-        return {"source": value} if isinstance(value, str) else value
+    def _from_text(cls, value: Any) -> Any:
+        return _as_table(value)
 
     @field_validator("source")
     @classmethod
@@ -129,15 +153,81 @@ class SourceSpec(BaseModel):
         return value
 
 
-def _sentence(error: ValidationError, key: str) -> str:
-    first = error.errors(include_url=False)[0]
-    place = [str(part) for part in first["loc"] if part not in _KINDS]
-    if place[:1] == ["options"]:
-        place = place[:2]  # what follows is a member of the union of values
-    where = ".".join([key, *place] if key else place) or "The source"
-    if first["type"] == "extra_forbidden":
-        allowed = ["first", "from"] if "classes" in place else SourceSpec.model_fields
-        return f"{where} is not a key that a source has. Allowed: {', '.join(allowed)}."
-    if first["type"] == "missing":
-        return f"{where} is missing."
-    return f"{where}: {first['msg'].removeprefix('Value error, ')}, not {first['input']!r}."
+def _as_table(value: Any, key: str = "") -> Any:
+    """Return a text as the table that it describes; a value of another kind stays as it is."""
+    table = {"source": value} if isinstance(value, str) else value
+    if not isinstance(table, Mapping) or not isinstance(table.get("source"), str):
+        return value
+    source, question_mark, query = table["source"].partition("?")
+    if not question_mark:
+        return table
+    fields, options = _parse_query(query, key or table["source"])
+    given = table.get("options", {})
+    if not isinstance(given, Mapping):
+        return {**table, **fields, "source": source}  # the validation refuses these options
+    if doubled := (fields.keys() & table.keys()) | (options.keys() & given.keys()):
+        raise _given_twice(key or source, min(doubled))
+    return {**table, **fields, "source": source, "options": {**options, **given}}
+
+
+def _parse_query(query: str, key: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the fields of a specification and the options of its source."""
+    fields: dict[str, Any] = {}
+    options: dict[str, Any] = {}
+    for part in filter(None, query.split("&")):
+        name, equals, value = part.partition("=")
+        if not equals:
+            raise UserError(f"{key}: {part!r} must read key=value, e.g. 'split=test'.")
+        if name in fields or name in options:
+            raise _given_twice(key, name)
+        if name in _PARSERS:
+            fields[name] = _PARSERS[name](value)
+        else:
+            options[name] = parse_value(value)
+    return fields, options
+
+
+def _given_twice(key: str, name: str) -> UserError:
+    return UserError(f"{key}: {name!r} is given twice. Leave one of them out.")
+
+
+def parse_value(text: str) -> bool | int | float | str:
+    """Return the truth value or number that ``text`` denotes, or ``text`` itself."""
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _parse_classes(text: str) -> Any:
+    found = re.fullmatch(r"(\d{1,9})-(\d{0,9})", text)
+    if not found:
+        return [parse_value(each) if each.isdigit() else each for each in text.split(",")]
+    first, last = int(found[1]), found[2]
+    if not last:
+        return {"from": first}
+    if int(last) < first:
+        raise UserError(f"classes={text}: the last class must not be below the first.")
+    return {"from": first, "first": int(last) - first + 1}
+
+
+_PARSERS: dict[str, Callable[[str], Any]] = {
+    "split": str,
+    "classes": _parse_classes,
+    "limit": parse_value,
+}
+
+#: the keys that every source takes, beside its own options
+SOURCE_KEYS = tuple(_PARSERS)
+
+
+def _classes_text(classes: ClassRange | tuple[int, ...] | tuple[str, ...] | None) -> str | None:
+    if classes is None:
+        return None
+    if isinstance(classes, ClassRange):
+        return f"{classes.start}-{'' if classes.stop is None else classes.stop - 1}"
+    return ",".join(map(str, classes))

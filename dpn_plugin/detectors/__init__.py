@@ -1,11 +1,12 @@
 """
-Detectors of the paper, as pytorch-ood detectors: a larger score is more OOD; and all detectors
-wired to any backbone, fitted and scored from stored outputs.
+Detectors of the paper, and all detectors by name, wired to any backbone.
+
+They are pytorch-ood detectors: a larger score is more OOD. They are fitted, tuned and scored from
+stored outputs if possible.
 """
 
-from dpn_plugin.detectors.applicability import NotApplicable
-from dpn_plugin.detectors.fitting import fit
-from dpn_plugin.detectors.gaussian_kl import GaussianKL
+from dpn_plugin.detectors.create import create_detector, why_not_applicable, wired
+from dpn_plugin.detectors.gaussian_kl import GaussianKL, representation
 from dpn_plugin.detectors.measures import (
     DifferentialEntropy,
     MaxProbability,
@@ -13,10 +14,8 @@ from dpn_plugin.detectors.measures import (
     Precision,
     PredictiveEntropy,
 )
-from dpn_plugin.detectors.reading import reads
-from dpn_plugin.detectors.scoring import scores
-from dpn_plugin.detectors.tuning import tune
-from dpn_plugin.detectors.wiring import wired
+from dpn_plugin.detectors.stored import fit, reads, scores, tune
+from dpn_plugin.detectors.wiring import NotApplicable
 
 __all__ = [
     "DifferentialEntropy",
@@ -26,9 +25,12 @@ __all__ = [
     "NotApplicable",
     "Precision",
     "PredictiveEntropy",
+    "create_detector",
     "fit",
     "reads",
+    "representation",
     "scores",
     "tune",
+    "why_not_applicable",
     "wired",
 ]

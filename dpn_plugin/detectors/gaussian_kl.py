@@ -1,4 +1,4 @@
-"""The combined scorer: three Gaussians over Max.P and log(-D.Ent)."""
+"""The detector that combines Max.P and log(-D.Ent) by three Gaussians."""
 
 import math
 import warnings
@@ -6,11 +6,9 @@ from typing import Self
 
 import torch
 from pytorch_ood.api import (
-    DetectorInfo,
     LogitsDetector,
     ModelNotSetException,
     RequiresFittingException,
-    Task,
 )
 from torch import Tensor
 from torch.distributions import MultivariateNormal
@@ -18,29 +16,28 @@ from torch.nn import Module
 from torch.utils.data import DataLoader
 
 from dpn_plugin import functional
-from dpn_plugin.detectors.measures import REPRESENTATION_GAP
-from dpn_plugin.functional.gaussian import cholesky
+from dpn_plugin.papers import REPRESENTATION_GAP, detector_info
 
-__all__ = ["SOURCES", "GaussianKL", "representation"]
-
-#: what a sample can be, in the order of the columns of ``predict_source``
+#: the groups of samples, in the order of the columns of ``predict_source``
 SOURCES = ("correct", "misclassified", "ood")
 
-#: a covariance of two coordinates needs that many points
+#: the smallest number of points for a covariance of two coordinates
 FEWEST = 3
-#: relative to the variance of all samples: below it, a group has no spread of its own ...
+#: a variance below this share of the variance of all samples counts as zero ...
 NO_SPREAD = 1e-12
-#: ... and borrows as much
-BORROWED = 1e-6
-#: variance that the rounding of equal points leaves
+#: ... and this share is added to it
+ADDED_SPREAD = 1e-6
+#: the variance of equal points, due to rounding
 ROUNDING = 1e-24
 
 
 def representation(logits: Tensor) -> Tensor:
     r"""
+    Return the points (Max.P, :math:`\ln(-\text{D.Ent})`) in float64.
+
+    Their shape is :math:`B \times 2` or :math:`B \times H \times W \times 2`.
+
     :param logits: shape :math:`B \times K` or :math:`B \times K \times H \times W`
-    :return: the points (Max.P, :math:`\ln(-\text{D.Ent})`) in float64, of shape
-        :math:`B \times 2` or :math:`B \times H \times W \times 2`
     """
     logits = logits.to(torch.float64)
     points = (functional.max_p(logits), functional.log_neg_differential_entropy(logits))
@@ -59,28 +56,28 @@ class GaussianKL(LogitsDetector):
 
     with the groups' shares :math:`w_c + w_m = 1` of the in-domain samples.
 
-    .. note:: The paper measures the gap and does not score with it; the score is the likelihood
-        ratio of its own three Gaussians. Where the fit data lacks a group:
+    .. note:: The paper measures the gap but does not use it as a score; the score here is the
+        likelihood ratio of the paper's three Gaussians. If the fit data lacks a group:
 
         - no OOD samples: the score is minus the logarithm of the in-domain mixture;
           ``predict_source`` and ``gap`` raise;
         - fewer than three misclassified samples: they are left out with a warning,
           :math:`w_m = 0` and their gap is NaN;
-        - a group without spread borrows a millionth of the variance of all samples.
+        - to a group without spread, a millionth of the variance of all samples is added.
 
-        Two classes work like more; only there D.Ent can reach zero, at
-        :math:`\alpha = (1, 1)`, where its logarithm has a floor.
+        Only for two classes D.Ent can be zero, at :math:`\alpha = (1, 1)`, where its logarithm has
+        a floor.
     """
 
     requires_fit = True
-    info = DetectorInfo(
-        tasks={Task.CLASSIFICATION, Task.SEGMENTATION}, paper=REPRESENTATION_GAP, ai_coded=True
-    )
+    info = detector_info(REPRESENTATION_GAP)
 
     def __init__(self, model: Module | None = None, ood_prior: float = 0.5) -> None:
         """
-        :param model: network that gives logits; ``None`` to work on logits
-        :param ood_prior: share of OOD samples that ``predict_source`` expects
+        Create the detector.
+
+        :param model: network that returns logits; ``None`` to work on logits
+        :param ood_prior: share of OOD samples that ``predict_source`` assumes
         """
         super().__init__()
         if not isinstance(ood_prior, float) or not 0 < ood_prior < 1:
@@ -93,10 +90,11 @@ class GaussianKL(LogitsDetector):
 
     def fit(self, data_loader: DataLoader) -> Self:
         """
+        Fit the three Gaussians to a data loader, and return the detector.
+
         .. note:: pytorch-ood's own ``fit`` drops OOD samples; here they are needed.
 
         :param data_loader: yields batches ``(x, y)``; in-domain labels :math:`\\geq 0`, OOD below
-        :return: self
         """
         if self.model is None:
             raise ModelNotSetException
@@ -109,10 +107,11 @@ class GaussianKL(LogitsDetector):
 
     def fit_logits(self, logits: Tensor, y: Tensor) -> Self:
         """
+        Fit the three Gaussians to logits, and return the detector.
+
         :param logits: shape :math:`N \\times K` (or :math:`N \\times K \\times H \\times W`)
         :param y: labels of shape :math:`N` (or :math:`N \\times H \\times W`), below 0 for OOD
-        :return: self
-        :raises ValueError: if the samples do not tell enough to fit
+        :raises ValueError: if there are not enough different samples
         """
         functional.check_logits(logits)
         _check_labels(y, logits)
@@ -120,13 +119,14 @@ class GaussianKL(LogitsDetector):
 
     def fit_points(self, points: Tensor, correct: Tensor, ood: Tensor) -> Self:
         """
-        Fit without the logits, which may be too many to be in memory at once.
+        Fit the three Gaussians to points, and return the detector.
+
+        Unlike all logits, the points fit into memory at once.
 
         :param points: of :func:`representation`, shape :math:`N \\times 2`
         :param correct: whether each sample is in-domain and was classified correctly, shape N
         :param ood: whether each sample is OOD, shape N
-        :return: self
-        :raises ValueError: if the samples do not tell enough to fit
+        :raises ValueError: if there are not enough different samples
         """
         groups = [points[correct], points[~correct & ~ood], points[ood]]
         self._fit_groups(groups, spread=points.reshape(-1, 2).var(dim=0))
@@ -134,8 +134,9 @@ class GaussianKL(LogitsDetector):
 
     def predict_logits(self, logits: Tensor) -> Tensor:
         """
+        Return outlier scores of shape :math:`B` (or :math:`B \\times H \\times W`).
+
         :param logits: shape :math:`B \\times K` (or :math:`B \\times K \\times H \\times W`)
-        :return: outlier scores of shape :math:`B` (or :math:`B \\times H \\times W`)
         """
         densities = self._log_densities(logits)
         in_domain = torch.logsumexp(densities[..., :2], dim=-1)
@@ -143,9 +144,11 @@ class GaussianKL(LogitsDetector):
 
     def predict_source(self, logits: Tensor) -> Tensor:
         """
+        Return the probabilities of *confident in-domain*, *misclassified in-domain* and *OOD*.
+
+        Their shape is :math:`B \\times 3` (or :math:`B \\times H \\times W \\times 3`).
+
         :param logits: shape :math:`B \\times K` (or :math:`B \\times K \\times H \\times W`)
-        :return: probabilities of *confident in-domain*, *misclassified in-domain* and *OOD*, shape
-            :math:`B \\times 3` (or :math:`B \\times H \\times W \\times 3`)
         :raises ValueError: if the fit data had no OOD samples
         """
         densities = self._log_densities(logits)
@@ -155,10 +158,11 @@ class GaussianKL(LogitsDetector):
 
     def gap(self) -> dict[str, float]:
         """
-        The paper's measure of the gap, in both directions.
+        Return the paper's measure of the gap, in both directions.
 
-        :return: ``kl_correct_ood`` is KL(correct || OOD), ``kl_ood_correct`` the other direction,
-            and the same for ``misclassified``
+        ``kl_correct_ood`` is KL(correct || OOD), ``kl_ood_correct`` the other direction; the same
+        holds for ``misclassified``.
+
         :raises ValueError: if the fit data had no OOD samples
         """
         self._require_fit()
@@ -172,7 +176,7 @@ class GaussianKL(LogitsDetector):
         if misclassified < FEWEST:
             warnings.warn(
                 f"{misclassified} misclassified samples are too few for a Gaussian; "
-                "in-domain samples are told by the correct ones alone.",
+                "the in-domain density is fitted to the correctly classified samples only.",
                 stacklevel=3,
             )
             misclassified = 0
@@ -190,7 +194,7 @@ class GaussianKL(LogitsDetector):
         means, factors, shares = self._require_fit()
         points = representation(logits).unsqueeze(-2)
         mean, factor, share = (v.to(points.device) for v in (means, factors, shares))
-        if not points.numel():  # older versions of torch cannot reshape nothing
+        if not points.numel():  # older versions of torch cannot reshape empty tensors
             return share.new_empty((*points.shape[:-2], len(share)))
         return MultivariateNormal(mean, scale_tril=factor).log_prob(points) + share.log()
 
@@ -245,8 +249,8 @@ def _check_enough(correct: int, ood: int, spread: Tensor) -> None:
 def _gaussian(points: Tensor, spread: Tensor) -> tuple[Tensor, Tensor]:
     mean, covariance = points.mean(dim=0), torch.cov(points.T)
     flat = covariance.diagonal() < NO_SPREAD * spread
-    covariance = covariance + torch.diag(BORROWED * spread * flat)
-    return mean, cholesky(covariance, "the covariance of a group")
+    covariance = covariance + torch.diag(ADDED_SPREAD * spread * flat)
+    return mean, functional.cholesky(covariance, "the covariance of a group")
 
 
 def _absent() -> tuple[Tensor, Tensor]:

@@ -1,56 +1,37 @@
-"""Detectors that score by one measure of the Dirichlet distribution that the logits describe."""
+"""Detectors whose score is one measure of the Dirichlet distribution of the logits."""
 
 from typing import ClassVar
 
-from pytorch_ood.api import DetectorInfo, LogitsDetector, Paper, Task
+from pytorch_ood.api import LogitsDetector
 from torch import Tensor
 from torch.nn import Module
 
 from dpn_plugin import functional
-
-__all__ = [
-    "REPRESENTATION_GAP",
-    "DifferentialEntropy",
-    "MaxProbability",
-    "MutualInformation",
-    "Precision",
-    "PredictiveEntropy",
-]
-
-PRIOR_NETWORKS = Paper(
-    title="Predictive Uncertainty Estimation via Prior Networks",
-    venue="NeurIPS",
-    year=2018,
-    url="https://arxiv.org/abs/1802.10501",
-)
-REPRESENTATION_GAP = Paper(
-    title="Towards Maximizing the Representation Gap between In-Domain & "
-    "Out-of-Distribution Examples",
-    venue="NeurIPS",
-    year=2020,
-    url="https://arxiv.org/abs/2010.10474",
-)
-_TASKS = {Task.CLASSIFICATION, Task.SEGMENTATION}
+from dpn_plugin.errors import UserTypeError
+from dpn_plugin.papers import PRIOR_NETWORKS, REPRESENTATION_GAP, detector_info
 
 
 class _MeasureDetector(LogitsDetector):
     def __init__(self, model: Module | None = None) -> None:
         """
-        :param model: network that gives logits; ``None`` to score logits with ``predict_logits``
+        Create the detector.
+
+        :param model: network that returns logits; ``None`` to score logits with ``predict_logits``
         """
         super().__init__()
         self.model = model
 
     def predict_logits(self, logits: Tensor) -> Tensor:
         """
+        Return outlier scores of shape :math:`B` (or :math:`B \\times H \\times W`).
+
         :param logits: shape :math:`B \\times K` (or :math:`B \\times K \\times H \\times W`)
-        :return: outlier scores of shape :math:`B` (or :math:`B \\times H \\times W`)
         """
         return self.score(logits)
 
     @staticmethod
     def score(logits: Tensor) -> Tensor:
-        """:return: the outlier score as a pure function of the logits"""
+        """Return the outlier score as a pure function of the logits."""
         raise NotImplementedError
 
 
@@ -63,10 +44,11 @@ class MaxProbability(_MeasureDetector):
     .. note:: Computed as :math:`s / (1 + s)`, so that samples whose Max.P rounds to one do not tie.
     """
 
-    info = DetectorInfo(tasks=_TASKS, paper=PRIOR_NETWORKS, ai_coded=True)
+    info = detector_info(PRIOR_NETWORKS)
 
     @staticmethod
     def score(logits: Tensor) -> Tensor:
+        """Return the outlier score as a pure function of the logits."""
         return functional.one_minus_max_p(logits)
 
 
@@ -77,10 +59,11 @@ class PredictiveEntropy(_MeasureDetector):
     .. math:: -\sum_c p_c \ln p_c
     """
 
-    info = DetectorInfo(tasks=_TASKS, paper=PRIOR_NETWORKS, ai_coded=True)
+    info = detector_info(PRIOR_NETWORKS)
 
     @staticmethod
     def score(logits: Tensor) -> Tensor:
+        """Return the outlier score as a pure function of the logits."""
         return functional.entropy(logits)
 
 
@@ -92,10 +75,11 @@ class MutualInformation(_MeasureDetector):
     .. math:: \sum_c p_c \bigl[\psi(\alpha_c + 1) - \psi(\alpha_0 + 1) - \ln p_c\bigr]
     """
 
-    info = DetectorInfo(tasks=_TASKS, paper=PRIOR_NETWORKS, ai_coded=True)
+    info = detector_info(PRIOR_NETWORKS)
 
     @staticmethod
     def score(logits: Tensor) -> Tensor:
+        """Return the outlier score as a pure function of the logits."""
         return functional.mutual_information(logits)
 
 
@@ -110,10 +94,11 @@ class Precision(_MeasureDetector):
         and cannot overflow. It equals pytorch-ood's ``EnergyBased`` at temperature 1.
     """
 
-    info = DetectorInfo(tasks=_TASKS, paper=REPRESENTATION_GAP, ai_coded=True)
+    info = detector_info(REPRESENTATION_GAP)
 
     @staticmethod
     def score(logits: Tensor) -> Tensor:
+        """Return the outlier score as a pure function of the logits."""
         return -functional.log_precision(logits)
 
 
@@ -124,31 +109,35 @@ class DifferentialEntropy(_MeasureDetector):
     .. math:: \sum_c \ln\Gamma(\alpha_c) - \ln\Gamma(\alpha_0)
         - \sum_c (\alpha_c - 1) (\psi(\alpha_c) - \psi(\alpha_0))
 
-    .. note:: A network trained with DPN- gives OOD samples concentrations below one, whose
-        differential entropy is *low*: the order turns round. ``invert=True`` turns it back.
+    .. note:: A network trained with DPN- outputs concentrations below one for OOD samples. Their
+        differential entropy is *low*, so the order is reversed; ``invert=True`` corrects it.
     """
 
-    info = DetectorInfo(tasks=_TASKS, paper=PRIOR_NETWORKS, ai_coded=True)
+    info = detector_info(PRIOR_NETWORKS)
     hyperparameter_space: ClassVar[dict[str, list]] = {"invert": [False, True]}
 
     def __init__(self, model: Module | None = None, invert: bool = False) -> None:
         """
-        :param model: network that gives logits; ``None`` to score logits with ``predict_logits``
+        Create the detector.
+
+        :param model: network that returns logits; ``None`` to score logits with ``predict_logits``
         :param invert: whether a low differential entropy means OOD, as for DPN-
         """
         super().__init__(model)
         if not isinstance(invert, bool):
-            raise TypeError(f"invert must be True or False, not {invert!r}.")
+            raise UserTypeError(f"invert must be True or False, not {invert!r}.")
         self.invert = invert
 
     def predict_logits(self, logits: Tensor) -> Tensor:
         """
+        Return outlier scores of shape :math:`B` (or :math:`B \\times H \\times W`).
+
         :param logits: shape :math:`B \\times K` (or :math:`B \\times K \\times H \\times W`)
-        :return: outlier scores of shape :math:`B` (or :math:`B \\times H \\times W`)
         """
         score = self.score(logits)
         return -score if self.invert else score
 
     @staticmethod
     def score(logits: Tensor) -> Tensor:
+        """Return the outlier score as a pure function of the logits."""
         return functional.differential_entropy(logits)

@@ -1,8 +1,8 @@
 """Pure functions of tensors: Dirichlet measures and divergences, the Gaussian divergence."""
 
 from dpn_plugin.functional.divergence import dirichlet_kl
-from dpn_plugin.functional.gaussian import gaussian_kl
-from dpn_plugin.functional.logits import check_logits
+from dpn_plugin.functional.gaussian import cholesky, gaussian_kl
+from dpn_plugin.functional.logits import check_logits, computed_dtype
 from dpn_plugin.functional.measures import (
     DirichletMeasures,
     differential_entropy,
@@ -14,15 +14,19 @@ from dpn_plugin.functional.measures import (
     mutual_information,
     one_minus_max_p,
 )
+from dpn_plugin.functional.special import log_minus_digamma
 
 __all__ = [
     "DirichletMeasures",
     "check_logits",
+    "cholesky",
+    "computed_dtype",
     "differential_entropy",
     "dirichlet_kl",
     "dirichlet_measures",
     "entropy",
     "gaussian_kl",
+    "log_minus_digamma",
     "log_neg_differential_entropy",
     "log_precision",
     "max_p",

@@ -2,7 +2,7 @@ r"""
 The Kullback-Leibler divergence between two Dirichlet distributions, from log-concentrations.
 
 With :math:`\alpha = e^z`, :math:`\beta = e^w`, their means :math:`a, b` and the remainders
-:math:`r, q` of :mod:`dpn_plugin.functional.special`, the Stirling terms cancel on paper:
+:math:`r, q` of :mod:`dpn_plugin.functional.special`, the Stirling terms cancel analytically:
 
 .. math::
     \mathrm{KL}(\alpha \,\|\, \beta) = \beta_0\, \mathrm{KL}(b \,\|\, a)
@@ -17,20 +17,20 @@ from torch import Tensor
 from dpn_plugin.functional.logits import check_logits, computed_dtype
 from dpn_plugin.functional.special import remainders
 
-__all__ = ["dirichlet_kl"]
-
 
 def dirichlet_kl(log_p: Tensor, log_q: Tensor) -> Tensor:
     r"""
-    :math:`\mathrm{KL}(\mathrm{Dir}(e^{\texttt{log\_p}}) \,\|\, \mathrm{Dir}(e^{\texttt{log\_q}}))`;
-    exchange the arguments for the other direction.
+    Return the divergence
+    :math:`\mathrm{KL}(\mathrm{Dir}(e^{\texttt{log\_p}}) \,\|\, \mathrm{Dir}(e^{\texttt{log\_q}}))`,
+    of shape :math:`B` or :math:`B \times H \times W`.
+
+    It is differentiable in both arguments. Exchange them for the other direction.
 
     :param log_p: log-concentrations, shape :math:`B \times K` or
         :math:`B \times K \times H \times W`
     :param log_q: log-concentrations of a shape that broadcasts with ``log_p``
-    :return: the divergence, shape :math:`B` or :math:`B \times H \times W`, differentiable in both
     :raises ValueError: if a shape does not fit or a value is NaN or infinite
-    :raises TypeError: if an argument is not floating point
+    :raises UserTypeError: if an argument is not floating point
     """
     check_logits(log_p, "log_p")
     check_logits(log_q, "log_q")
@@ -54,15 +54,18 @@ def _broadcast(log_p: Tensor, log_q: Tensor) -> list[Tensor]:
 
 
 def _stirling(z: Tensor) -> tuple[Tensor, Tensor]:
-    """:return: r(a) and a q(a)"""
+    """Return r(a) and a q(a)."""
     g, h = remainders(z)
     aq = 1 - torch.exp(z) * g
     return h - aq - 0.5 * z, aq
 
 
 def _mean_divergence(log_a: Tensor, log_b: Tensor, w: Tensor) -> Tensor:
-    r""":return: :math:`\beta_0 \sum_c [b_c d_c - b_c + a_c]`, :math:`d = \ln b - \ln a`; no term
-    is negative, so equal means give zero however large :math:`\beta_0` is"""
+    r"""
+    Return :math:`\beta_0 \sum_c [b_c d_c - b_c + a_c]` with :math:`d = \ln b - \ln a`.
+
+    No term is negative, so equal means give zero, even for a large :math:`\beta_0`.
+    """
     d = log_b - log_a
     near = d.abs() < 0.5
     beta0 = torch.exp(w - log_b)
@@ -72,7 +75,7 @@ def _mean_divergence(log_a: Tensor, log_b: Tensor, w: Tensor) -> Tensor:
 
 
 def _exp_remainder(x: Tensor) -> Tensor:
-    """:return: exp(x) - 1 - x for |x| < 1/2, by its series"""
+    """Return exp(x) - 1 - x for |x| < 1/2, by its series."""
     value = torch.zeros_like(x)
     for k in range(16, 2, -1):
         value = (value + 1) * x / k
@@ -80,10 +83,13 @@ def _exp_remainder(x: Tensor) -> Tensor:
 
 
 def _poles(step: Tensor, step0: Tensor, aq: Tensor, aq0: Tensor) -> Tensor:
-    r""":return: :math:`\sum_c (\beta_c - \alpha_c) q(\alpha_c) - (\beta_0 - \alpha_0) q(\alpha_0)`
-    from the logarithms of the ratios :math:`\beta / \alpha`"""
+    r"""
+    Return :math:`\sum_c (\beta_c - \alpha_c) q(\alpha_c) - (\beta_0 - \alpha_0) q(\alpha_0)`
+    from the logarithms of the ratios :math:`\beta / \alpha`.
+    """
     top = step.detach().amax(dim=1)
-    large = top > 40  # where the exponentials may overflow one by one; then the -1 is nothing
+    # where a single exponential may overflow; the -1 is below the rounding there
+    large = top > 40
     safe = torch.where(large, 0.0, 1.0)
     near = (aq * torch.expm1(step * safe.unsqueeze(1))).sum(dim=1) - aq0 * torch.expm1(step0 * safe)
     inner = (aq * torch.exp(step - top.unsqueeze(1))).sum(dim=1) - aq0 * torch.exp(step0 - top)

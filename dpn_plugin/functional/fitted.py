@@ -7,9 +7,9 @@ Without the leading logarithms they are smooth functions of :math:`v = 1 / (1 + 
 .. math::
     g(a) = \ln(1 + 1/a) - v\,G(v), \qquad h(a) = \tfrac12 \ln(1 + a) + H(v)
 
-For large :math:`a` the first difference is :math:`1/a - 1/2a`: it loses one bit, not more. The
-coefficients are least squares at Chebyshev points of :math:`[0, 1]`; the polynomials are right to
-:math:`5 \cdot 10^{-8}`, and the tests hold them against mpmath.
+For large :math:`a` the first difference is :math:`1/a - 1/2a`, which loses only one bit. The
+coefficients are least-squares fits at Chebyshev points of :math:`[0, 1]`. The polynomials have an
+absolute error below :math:`5 \cdot 10^{-8}`; the tests compare them with mpmath.
 """
 
 import math
@@ -17,8 +17,6 @@ import math
 import torch
 from torch import Tensor
 from torch.nn import functional
-
-__all__ = ["divided_difference", "exp", "fitted_remainders", "fitted_winner_gap", "polynomial"]
 
 _G = (
     0.500000011,
@@ -54,14 +52,14 @@ _LOG1P = (
 
 
 def fitted_remainders(z: Tensor) -> tuple[Tensor, Tensor]:
-    r""":return: :math:`g(a)` and :math:`h(a)` at :math:`a = e^z`, accurate to float32"""
+    r"""Return :math:`g(a)` and :math:`h(a)` at :math:`a = e^z`, accurate to float32."""
     v, log_ratio = _sigmoid_and_softplus(-z)
     g = torch.addcmul(log_ratio, polynomial(_G, v), v, value=-1)
     return g, torch.add(polynomial(_H, v), log_ratio + z, alpha=0.5)
 
 
 def fitted_winner_gap(z: Tensor, s: Tensor) -> Tensor:
-    r""":return: :math:`g(a) - g(a (1 + s))`, likewise"""
+    r"""Return :math:`g(a) - g(a (1 + s))` at :math:`a = e^z`, accurate to float32."""
     v, v0 = torch.sigmoid(-z), torch.sigmoid(-z - torch.log1p(s))
     # with a0 = a (1 + s): (1 + 1/a) / (1 + 1/a0) = 1 + s v0 and v - v0 = s v0 a v
     step = s * v0
@@ -71,21 +69,22 @@ def fitted_winner_gap(z: Tensor, s: Tensor) -> Tensor:
 def _sigmoid_and_softplus(x: Tensor) -> tuple[Tensor, Tensor]:
     if not torch.compiler.is_compiling():
         return torch.sigmoid(x), functional.softplus(x)
-    t = exp(-x.abs())  # one for both; and a polynomial costs a fifth of log1p
+    t = exp(-x.abs())  # shared by both; compiled, a polynomial costs a fifth of log1p
     softplus = x.clamp(min=0) + t * polynomial(_LOG1P, t)
     return torch.where(x > 0, 1.0, t) / (1 + t), softplus
 
 
 def exp(x: Tensor) -> Tensor:
-    """:return: the exponential; compiled, a power of two costs a third of it"""
+    """Return the exponential, in compiled code as a power of two."""
+    # compiled, exp2 takes a third of the time of exp
     if torch.compiler.is_compiling():
         return torch.exp2(x * math.log2(math.e))
     return torch.exp(x)
 
 
 def polynomial(coefficients: tuple[float, ...], x: Tensor) -> Tensor:
-    """:return: the polynomial with these coefficients, the constant first, by Horner's scheme"""
-    # memory that is still in the cache is faster than new memory, but autograd needs each factor
+    """Return the polynomial with these coefficients, the constant first, by Horner's scheme."""
+    # in place is faster, because the memory is still in the cache, but autograd needs each factor
     in_place = not (torch.is_grad_enabled() and x.requires_grad)
     value = (x * coefficients[-1]).add_(coefficients[-2])
     for c in reversed(coefficients[:-2]):
@@ -94,7 +93,7 @@ def polynomial(coefficients: tuple[float, ...], x: Tensor) -> Tensor:
 
 
 def divided_difference(coefficients: tuple[float, ...], x: Tensor, y: Tensor) -> Tensor:
-    """:return: (p(x) - p(y)) / (x - y) by Horner's scheme, also where x equals y"""
+    """Return (p(x) - p(y)) / (x - y) by Horner's scheme, also where x equals y."""
     value = torch.full_like(x, coefficients[-1])
     difference = torch.zeros_like(x)
     for c in reversed(coefficients[:-1]):

@@ -1,9 +1,7 @@
-"""The Kullback-Leibler divergence between two Gaussians, and the covariances it can take."""
+"""The Kullback-Leibler divergence between two Gaussians, and checks of their covariances."""
 
 import torch
 from torch import Tensor
-
-__all__ = ["cholesky", "gaussian_kl"]
 
 #: ridges tried in turn, relative to the mean variance
 RIDGES = (0.0, 1e-12, 1e-10, 1e-8)
@@ -11,6 +9,8 @@ RIDGES = (0.0, 1e-12, 1e-10, 1e-8)
 
 def gaussian_kl(mean1: Tensor, cov1: Tensor, mean2: Tensor, cov2: Tensor) -> Tensor:
     r"""
+    Return the Kullback-Leibler divergence of two Gaussians, a float64 scalar, never negative.
+
     .. math::
         \mathrm{KL}(N_1 \| N_2) = \tfrac12 \Bigl[\operatorname{tr}(S_2^{-1} S_1)
         + (m_2 - m_1)^\top S_2^{-1} (m_2 - m_1) - d + \ln\frac{\det S_2}{\det S_1}\Bigr]
@@ -22,9 +22,8 @@ def gaussian_kl(mean1: Tensor, cov1: Tensor, mean2: Tensor, cov2: Tensor) -> Ten
         gets a ridge of at most 1e-8 of its mean variance
     :param mean2: shape :math:`d`
     :param cov2: shape :math:`d \times d`
-    :return: the divergence, a float64 scalar; never negative
-    :raises ValueError: if shapes do not fit, a value is not finite, or a covariance cannot be
-        mended
+    :raises ValueError: if shapes do not fit, a value is not finite, or a covariance is singular
+        beyond rounding
     """
     mean1, mean2 = _vector(mean1, "mean1"), _vector(mean2, "mean2")
     if mean1.shape != mean2.shape:
@@ -41,16 +40,19 @@ def gaussian_kl(mean1: Tensor, cov1: Tensor, mean2: Tensor, cov2: Tensor) -> Ten
 
 def cholesky(cov: Tensor, name: str, size: int | None = None) -> Tensor:
     """
+    Return the lower Cholesky factor of a covariance in float64, with the smallest ridge needed.
+
     :param cov: a covariance, shape :math:`d \\times d`
-    :param name: what the caller calls it
+    :param name: the name of the argument in error messages
     :param size: the expected :math:`d`
-    :return: its lower Cholesky factor in float64, with the smallest ridge that makes it possible
-    :raises ValueError: if it is no covariance, or so degenerate that no ridge mends it
+    :raises ValueError: if it is not a covariance, or no ridge makes it positive definite
     """
     cov = _square(cov, name, size)
     scale = float(cov.diagonal().mean())
     if scale <= 0:
-        raise ValueError(f"{name} cannot be mended: its mean variance is {scale:g}, not positive.")
+        raise ValueError(
+            f"{name} is not a covariance: its mean variance is {scale:g}, not positive."
+        )
     identity = torch.eye(len(cov), dtype=cov.dtype, device=cov.device)
     for ridge in RIDGES:
         factor, failed = torch.linalg.cholesky_ex(cov + ridge * scale * identity)
@@ -58,7 +60,7 @@ def cholesky(cov: Tensor, name: str, size: int | None = None) -> Tensor:
             return factor
     lowest = float(torch.linalg.eigvalsh(cov)[0])
     raise ValueError(
-        f"{name} cannot be mended: its lowest eigenvalue is {lowest:g} and its mean variance "
+        f"{name} is not a covariance: its lowest eigenvalue is {lowest:g} and its mean variance "
         f"{scale:g}; a covariance has no negative eigenvalues."
     )
 

@@ -1,4 +1,4 @@
-"""What every function of logits shares: the checks, the layout, and memory that stays bounded."""
+"""Checks of logits, and their evaluation in chunks, so that memory stays bounded."""
 
 from collections.abc import Callable
 from functools import cache
@@ -6,12 +6,12 @@ from functools import cache
 import torch
 from torch import Tensor
 
-__all__ = ["by_class", "check_logits", "computed_dtype"]
+from dpn_plugin.errors import UserTypeError
 
 Sums = Callable[[Tensor], tuple[Tensor, ...]]
 Finish = Callable[..., tuple[Tensor, ...]]
 
-#: elements worked on at a time; the temporaries of one chunk fit into the processor's cache
+#: elements per chunk; the temporaries of one chunk fit into the processor's cache
 CHUNK = 1 << 16
 #: a compiled function keeps its temporaries in registers and gains from longer loops
 COMPILED_CHUNK = 1 << 17
@@ -19,41 +19,44 @@ COMPILED_CHUNK = 1 << 17
 
 def check_logits(logits: Tensor, name: str = "logits") -> None:
     """
+    Check that logits are a floating point tensor of finite values, at least two classes wide.
+
     :param logits: the tensor to check
-    :param name: what the caller calls it
-    :raises TypeError: if it is not a floating point tensor
+    :param name: the name of the argument in error messages
+    :raises UserTypeError: if it is not a floating point tensor
     :raises ValueError: if the shape is neither B x K nor B x K x H x W, K is below 2, or a value is
         not finite
     """
     if not isinstance(logits, Tensor):
-        raise TypeError(f"{name} must be a torch.Tensor, not {type(logits).__name__}.")
+        raise UserTypeError(f"{name} must be a torch.Tensor, not {type(logits).__name__}.")
     if not logits.is_floating_point():
-        raise TypeError(f"{name} must be floating point, not {logits.dtype}.")
+        raise UserTypeError(f"{name} must be floating point, not {logits.dtype}.")
     if logits.dim() not in (2, 4):
         shape = tuple(logits.shape)
         raise ValueError(f"{name} must have shape (B, K) or (B, K, H, W), not {shape}.")
     if logits.shape[1] < 2:
         raise ValueError(f"{name} must have at least 2 classes, not {logits.shape[1]}.")
-    # a graph cannot branch on values: exported and compiled code is checked by its caller
+    # a graph cannot branch on values; callers of exported and compiled code check them
     if not torch.compiler.is_compiling():
         _check_finite(logits, name)
 
 
 def computed_dtype(dtype: torch.dtype) -> torch.dtype:
-    """:return: float64 for float64, else float32: half precision cannot hold the results"""
+    """Return float64 for float64, else float32: half precision cannot hold the results."""
     return torch.float64 if dtype == torch.float64 else torch.float32
 
 
 def by_class(sums: Sums, finish: Finish, logits: Tensor, compile: bool = False) -> list[Tensor]:
     """
-    Evaluate a function of the logits that is made of sums over the classes, chunk by chunk.
+    Evaluate a function of sums over the classes, chunk by chunk.
+
+    The results have the shape :math:`B` or :math:`B \\times H \\times W`.
 
     :param sums: takes logits of shape :math:`K \\times n`, classes first so that the sums run along
         whole vectors; returns tensors of shape :math:`n`
     :param finish: takes :math:`K` and these tensors; returns the results
     :param logits: shape :math:`B \\times K` or :math:`B \\times K \\times H \\times W`
     :param compile: whether to run both through :func:`torch.compile`
-    :return: the results, of shape :math:`B` or :math:`B \\times H \\times W`
     """
     check_logits(logits)
     classes = logits.shape[1]
@@ -66,7 +69,7 @@ def by_class(sums: Sums, finish: Finish, logits: Tensor, compile: bool = False) 
     dtype = computed_dtype(logits.dtype)
     step = max(1, chunk // classes)
     ends = []
-    # the second part is cheap per sample but many operations: longer vectors pay its overhead once
+    # finish is cheap per sample but has many operations: longer vectors share their overhead
     for block in rows.split(chunk):
         parts = [sums(each.T.to(dtype).contiguous()) for each in block.split(step)]
         ends.append(finish(classes, *_joined(parts)))
@@ -74,14 +77,14 @@ def by_class(sums: Sums, finish: Finish, logits: Tensor, compile: bool = False) 
 
 
 def _joined(parts: list[tuple[Tensor, ...]]) -> list[Tensor]:
-    if len(parts) == 1:  # nothing to copy
+    if len(parts) == 1:  # avoid a copy
         return list(parts[0])
     return [torch.cat(values) for values in zip(*parts, strict=True)]
 
 
 @cache
 def _compiled(function: Callable) -> Callable:
-    # not to write to memory what one pass can keep in registers
+    # keep intermediate values in registers instead of writing them to memory
     options: dict[str, str | int | bool | Callable] = {
         "realize_opcount_threshold": 1000,
         "realize_reads_threshold": 1000,

@@ -1,10 +1,9 @@
 r"""
 Measures of the Dirichlet distribution with concentrations :math:`\alpha_c = e^{z_c}`.
 
-Everything is computed from the logits :math:`z`, never from :math:`\alpha` clipped or rounded
-first. With the winning class :math:`m` and :math:`s = \sum_{c \neq m} e^{z_c - z_m}`, every measure
-is a sum without cancellation: the smallest uncertainty of a confident sample keeps its digits, and
-so does the largest one of a sample far away.
+Everything is computed from the logits :math:`z`, never from a clipped or rounded :math:`\alpha`.
+With the winning class :math:`m` and :math:`s = \sum_{c \neq m} e^{z_c - z_m}`, every measure is a
+sum without cancellation, so very small and very large uncertainties keep their precision.
 """
 
 import math
@@ -13,25 +12,16 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from dpn_plugin.functional.beta import entropy_near_uniform
 from dpn_plugin.functional.fitted import exp
 from dpn_plugin.functional.logits import by_class
-from dpn_plugin.functional.special import Remainders, remainders, winner_gap
+from dpn_plugin.functional.special import (
+    Remainders,
+    entropy_near_uniform,
+    remainders,
+    winner_gap,
+)
 
-__all__ = [
-    "DirichletMeasures",
-    "differential_entropy",
-    "dirichlet_measures",
-    "entropy",
-    "log_neg_differential_entropy",
-    "log_precision",
-    "max_p",
-    "mutual_information",
-    "one_minus_max_p",
-]
-
-#: only two classes can reach a differential entropy of zero, at alpha = (1, 1); its logarithm needs
-#: a floor there
+#: floor of -D.Ent before the logarithm: with two classes, D.Ent is zero at alpha = (1, 1)
 FLOOR = 1e-30
 
 
@@ -48,65 +38,71 @@ class DirichletMeasures(NamedTuple):
 
 def dirichlet_measures(logits: Tensor, compile: bool = False) -> DirichletMeasures:
     r"""
-    All six measures in one pass.
+    Return all six measures, computed in one pass.
+
+    Memory beyond the result does not grow with :math:`B`.
 
     :param logits: shape :math:`B \times K` or :math:`B \times K \times H \times W`; half precision
         is computed in float32
     :param compile: whether to run through :func:`torch.compile`; worth it from about a million
         logits on
-    :return: the measures; memory beyond the result does not grow with :math:`B`
     :raises ValueError: if the shape does not fit or a logit is NaN or infinite
-    :raises TypeError: if the logits are not floating point
+    :raises UserTypeError: if the logits are not floating point
     """
     return DirichletMeasures(*by_class(_all_sums, _all, logits, compile))
 
 
 def max_p(logits: Tensor) -> Tensor:
-    r""":return: Max.P, :math:`\max_c p_c = 1 / (1 + s)`"""
+    r"""Return Max.P, :math:`\max_c p_c = 1 / (1 + s)`."""
     return by_class(_mean_sums, _max_p, logits)[0]
 
 
 def one_minus_max_p(logits: Tensor) -> Tensor:
-    r""":return: :math:`1 - \max_c p_c = s / (1 + s)`; confident samples do not tie"""
+    r"""Return :math:`1 - \max_c p_c = s / (1 + s)`, which has no ties of confident samples."""
     return by_class(_mean_sums, _max_p, logits)[1]
 
 
 def entropy(logits: Tensor) -> Tensor:
-    r""":return: :math:`-\sum_c p_c \ln p_c`"""
+    r"""Return the entropy of the mean prediction, :math:`-\sum_c p_c \ln p_c`."""
     return by_class(_mean_sums, _entropy, logits)[0]
 
 
 def mutual_information(logits: Tensor) -> Tensor:
-    r""":return: :math:`\sum_c p_c\, g(\alpha_c) - g(\alpha_0)`, :math:`g(a) = \psi(a+1) - \ln a`"""
+    r"""
+    Return the mutual information, :math:`\sum_c p_c\, g(\alpha_c) - g(\alpha_0)` with
+    :math:`g(a) = \psi(a+1) - \ln a`.
+    """
     return by_class(_mutual_information_sums, _mutual_information, logits)[0]
 
 
 def log_precision(logits: Tensor) -> Tensor:
-    r""":return: :math:`\ln \alpha_0 = \operatorname{logsumexp}(z)`"""
+    r"""Return the log of the precision, :math:`\ln \alpha_0 = \operatorname{logsumexp}(z)`."""
     return by_class(_mean_sums, _log_precision, logits)[0]
 
 
 def differential_entropy(logits: Tensor) -> Tensor:
     r"""
-    :return: D.Ent, at most :math:`-\ln\Gamma(K)`; the value grows like :math:`-1/\min_c \alpha_c`
-        and is minus infinity once that is beyond the type, at logits below -88 in float32
+    Return the differential entropy D.Ent, at most :math:`-\ln\Gamma(K)`.
+
+    It behaves like :math:`-1/\min_c \alpha_c` and is minus infinity once that overflows, in float32
+    for logits below -88.
     """
     return by_class(_differential_entropy_sums, _differential_entropy, logits)[0]
 
 
 def log_neg_differential_entropy(logits: Tensor) -> Tensor:
-    r""":return: :math:`\ln(-\text{D.Ent})`, finite for all finite logits"""
+    r"""Return :math:`\ln(-\text{D.Ent})`, which is finite for all finite logits."""
     return by_class(_differential_entropy_sums, _differential_entropy, logits)[1]
 
 
 class _Simplex(NamedTuple):
-    """The mean probabilities, told from the winning class."""
+    """The mean probabilities, relative to the winning class."""
 
     winner: Tensor  # the largest logit
     gaps: Tensor  # how far each logit is below it
     others: Tensor  # exp(-gaps), zero for the winner
     rest: Tensor  # their sum
-    s: Tensor  # the same, with 1 for every further winner
+    s: Tensor  # the same, plus 1 for every class that ties with the winner
 
 
 def _simplex(z: Tensor) -> _Simplex:
@@ -118,7 +114,7 @@ def _simplex(z: Tensor) -> _Simplex:
     return _Simplex(winner, gaps, others, rest, rest + (len(z) - 1 - lost.sum(dim=0)))
 
 
-# The sums over the classes, z being K x n; then what is made of them, sample by sample.
+# First the sums over the classes of z, K x n; then the measures, computed from these sums.
 
 
 def _all_sums(z: Tensor) -> tuple[Tensor, ...]:
@@ -176,8 +172,8 @@ def _log_precision(classes: int, winner: Tensor, s: Tensor, gaps: Tensor) -> tup
 def _mutual_information(
     classes: int, winner: Tensor, s: Tensor, rest: Tensor, g: Tensor
 ) -> tuple[Tensor]:
-    # sum_c p_c [g(alpha_c) - g(alpha_m)] + [g(alpha_m) - g(alpha_0)]: neither part is negative, up
-    # to a rounding that the other one exceeds; a clamp would cut the gradient of near ties
+    # sum_c p_c [g(alpha_c) - g(alpha_m)] + [g(alpha_m) - g(alpha_0)]: a part is negative only by
+    # rounding, which the other part exceeds; a clamp would cut the gradient of near ties
     spread = (g - rest * remainders(winner).g) / (1 + s)
     return (spread + winner_gap(winner, s),)
 
@@ -191,7 +187,7 @@ def _differential_entropy(
     inverse: Tensor,
     near: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """:return: D.Ent and ln(-D.Ent)"""
+    """Return D.Ent and ln(-D.Ent)."""
     lse = winner + torch.log1p(s)
     total = remainders(lse)
     constant = (classes - 1) / 2 * math.log(2 * math.pi)

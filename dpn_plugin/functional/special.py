@@ -1,8 +1,8 @@
 r"""
-Special functions of :math:`a = e^z`, evaluated from :math:`z` so that no digit is lost.
+Special functions of :math:`a = e^z`, evaluated from :math:`z` without loss of precision.
 
-Differences of gamma functions lose every digit once the leading Stirling terms cancel. The
-functions here are what is left when these terms are taken away by hand:
+Differences of gamma functions lose all digits when the leading Stirling terms cancel. The functions
+here are what remains after these terms are removed analytically:
 
 .. math::
     q(a) = \ln a - \psi(a), \quad
@@ -13,12 +13,22 @@ In float32 two polynomials give them (:mod:`dpn_plugin.functional.fitted`). In f
 :math:`a \geq 9`, series in :math:`1/a`; below, the argument is shifted by 9 with the recurrences of
 :math:`\psi` and :math:`\ln\Gamma`. All are plain tensor operations, so the functions export,
 compile and differentiate.
+
+The entropy of a Beta distribution near the uniform one has a series of its own. Two classes are the
+only case in which the differential entropy can be zero, at :math:`\alpha = (1, 1)`. Around that
+point its value is a small difference of large terms; the Taylor series in
+:math:`u = \alpha_1 - 1`, :math:`v = \alpha_2 - 1` has no such cancellation:
+
+.. math::
+    \text{D.Ent} = \sum_{k \geq 2} (-1)^k \Bigl(1 - \frac1k\Bigr)
+        \bigl[(\zeta(k) - 1)(u + v)^k - \zeta(k)(u^k + v^k)\bigr]
 """
 
 import math
 from typing import NamedTuple
 
 import torch
+from scipy.special import zeta, zetac
 from torch import Tensor
 
 from dpn_plugin.functional.fitted import (
@@ -28,19 +38,22 @@ from dpn_plugin.functional.fitted import (
     polynomial,
 )
 
-__all__ = ["Remainders", "log_minus_digamma", "remainders", "winner_gap"]
-
 # psi(x) = ln x - 1/(2x) - sum_k B_2k/(2k) x^-2k  and
 # ln Gamma(x) = Stirling + sum_k B_2k/(2k(2k-1)) x^(1-2k)
 _DIGAMMA = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12, -3617 / 8160)
 _LGAMMA = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156, -3617 / 122400)
-# the border: smaller arguments are shifted by it. Beyond it the neglected terms are below the
-# rounding of the sums that the series enter
+# Smaller arguments are shifted by it. For larger ones the neglected terms are below the rounding of
+# the sums that use the series.
 _SHIFT = 9
+
+_BETA_RADIUS = 0.4  # of u and v; the series converges for |u|, |v| < 1 and |u + v| < 2
+_BETA_ORDERS = range(2, 38)  # 0.4^38 is the rounding of float64
+_BETA_SINGLE = tuple((-1) ** k * (1 - 1 / k) * float(zeta(k)) for k in _BETA_ORDERS)
+_BETA_JOINT = tuple((-1) ** k * (1 - 1 / k) * float(zetac(k)) for k in _BETA_ORDERS)
 
 
 class Remainders(NamedTuple):
-    r"""What is left of the gamma functions at :math:`a = e^z` without their Stirling terms."""
+    r"""The gamma functions at :math:`a = e^z` without their Stirling terms."""
 
     g: Tensor  #: :math:`\psi(a + 1) - \ln a`, positive and falling
     h: Tensor  #: :math:`r(a) + a\, q(a) + z/2`
@@ -48,8 +61,9 @@ class Remainders(NamedTuple):
 
 def remainders(z: Tensor) -> Remainders:
     """
+    Return both remainders at the exponential of ``z``.
+
     :param z: logarithms of the arguments, any shape, float32 or float64
-    :return: both remainders
     """
     if z.dtype == torch.float32:
         return Remainders(*fitted_remainders(z))
@@ -71,22 +85,22 @@ def remainders(z: Tensor) -> Remainders:
 
 def log_minus_digamma(z: Tensor) -> Tensor:
     r"""
+    Return :math:`q(a) = \ln a - \psi(a)` at :math:`a = e^z`; it overflows where :math:`1/a` does.
+
     :param z: logarithms of the arguments, any shape, float32 or float64
-    :return: :math:`q(a) = \ln a - \psi(a)` at :math:`a = e^z`; overflows where :math:`1/a` does
     """
     return torch.exp(-z) - remainders(z).g
 
 
 def winner_gap(z: Tensor, s: Tensor) -> Tensor:
     r"""
-    :math:`g(a) - g(a (1 + s))` without the cancellation for small :math:`s`.
+    Return :math:`g(a) - g(a (1 + s)) \geq 0` without the cancellation for small :math:`s`.
 
-    Every difference is written with the common factor :math:`s` in front, so that a sample whose
-    winning class has nearly all the concentration keeps its digits.
+    Every difference has the common factor :math:`s`, so that a sample whose winning class has
+    nearly all the concentration keeps its precision.
 
     :param z: :math:`\ln a`
-    :param s: what the other classes add, relative to :math:`a`; not negative
-    :return: the difference, not negative, of the shape of ``z``
+    :param s: the sum of the other concentrations relative to :math:`a`; not negative
     """
     if z.dtype == torch.float32:
         return fitted_winner_gap(z, s)
@@ -104,21 +118,41 @@ def winner_gap(z: Tensor, s: Tensor) -> Tensor:
     return _blend(step * (0.5 - tail), below, small)
 
 
+def entropy_near_uniform(z: Tensor) -> Tensor:
+    r"""
+    Return the differential entropy of two classes near :math:`\alpha = (1, 1)`, NaN elsewhere.
+
+    :param z: logits of two classes, shape :math:`2 \times n`
+    """
+    u = torch.expm1(z.clamp(-1, 1))
+    near = u.detach().abs().amax(dim=0) < _BETA_RADIUS
+    u = torch.where(near, u, 0.0)
+    value = _series(_BETA_JOINT, u.sum(dim=0)) - _series(_BETA_SINGLE, u).sum(dim=0)
+    return torch.where(near, value, math.nan)
+
+
+def _series(coefficients: tuple[float, ...], x: Tensor) -> Tensor:
+    value = torch.zeros_like(x)
+    for c in reversed(coefficients):
+        value = (value + c) * x
+    return value * x
+
+
 def _below_border(z: Tensor) -> Tensor:
-    """:return: 1 where the argument has to be shifted, else 0, as numbers"""
+    """Return 1 where the argument has to be shifted, else 0, as numbers."""
     return z.detach().clone().lt_(math.log(_SHIFT))
 
 
 def _blend(large: Tensor, small: Tensor, is_small: Tensor) -> Tensor:
-    # on a processor torch.lerp is twenty times faster than torch.where, and it is exact at both
-    # ends; compiled it is the other way round
+    # on a CPU torch.lerp is twenty times faster than torch.where and exact at both ends; in
+    # compiled code torch.where is the faster one
     if torch.compiler.is_compiling():
         return torch.where(is_small > 0, small, large)
     return torch.lerp(large, small, is_small)
 
 
 def _recurrences(a: Tensor) -> tuple[Tensor, Tensor]:
-    """:return: the sum of 1 / (a + i) and of ln(a + i) for i from 1 to the shift - 1"""
+    """Return the sums of 1 / (a + i) and of ln(a + i) for i from 1 to the shift - 1."""
     product = a + 1
     derivative = torch.ones_like(a)
     for i in range(2, _SHIFT):

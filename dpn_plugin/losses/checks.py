@@ -1,4 +1,4 @@
-"""The arguments of the losses, checked where they enter."""
+"""Checks of the arguments of the losses."""
 
 import math
 from collections.abc import Iterable
@@ -7,28 +7,27 @@ from numbers import Real
 import torch
 from torch import Tensor
 
-from dpn_plugin.errors import UserError, choices
-
-__all__ = ["check_choice", "check_integer", "check_number", "check_target"]
+from dpn_plugin.errors import UserError, UserTypeError, choices
 
 
 def check_choice(name: str, value: str, allowed: Iterable[str]) -> None:
-    """
-    :raises UserError: if ``value`` is not one of the allowed words
-    """
+    """Raise a :class:`UserError` if ``value`` is not one of the allowed words."""
     if value not in allowed:
         raise UserError(f"{name} must be {choices(allowed)}, not {value!r}.")
 
 
 def check_number(name: str, value: float, *, above: float | None = None) -> float:
     """
+    Return a finite number as a float.
+
+    :param name: the name of the argument in error messages
+    :param value: the number
     :param above: the bound that the number must exceed, if there is one
-    :return: the value as a float
-    :raises TypeError: if it is not a number
+    :raises UserTypeError: if it is not a number
     :raises UserError: if it is not finite or not above the bound
     """
     if not isinstance(value, Real) or isinstance(value, bool):
-        raise TypeError(f"{name} must be a number, not {type(value).__name__}.")
+        raise UserTypeError(f"{name} must be a number, not {type(value).__name__}.")
     if not math.isfinite(value) or (above is not None and value <= above):
         bound = "" if above is None else f" above {above:g}"
         raise UserError(f"{name} must be a finite number{bound}, not {value}.")
@@ -37,36 +36,56 @@ def check_number(name: str, value: float, *, above: float | None = None) -> floa
 
 def check_integer(name: str, value: int, *, least: int) -> int:
     """
+    Return an integer that is not below ``least``.
+
+    :param name: the name of the argument in error messages
+    :param value: the integer
     :param least: the smallest value allowed
-    :return: the value
-    :raises TypeError: if it is not an integer
+    :raises UserTypeError: if it is not an integer
     :raises UserError: if it is below ``least``
     """
     if not isinstance(value, int) or isinstance(value, bool):
-        raise TypeError(f"{name} must be an integer, not {type(value).__name__}.")
+        raise UserTypeError(f"{name} must be an integer, not {type(value).__name__}.")
     if value < least:
         raise UserError(f"{name} must be at least {least}, not {value}.")
     return value
 
 
+def check_width(logits: Tensor, num_classes: int | None) -> None:
+    """
+    Check that logits have one column for each class.
+
+    :param logits: classes in dimension 1
+    :param num_classes: the number of classes of the loss; ``None`` allows any
+    :raises UserError: if the logits have another number of columns
+    """
+    if num_classes is not None and logits.shape[1] != num_classes:
+        raise UserError(
+            f"The logits have {logits.shape[1]} classes (shape {tuple(logits.shape)}), but the "
+            f"loss was created with num_classes={num_classes}; both numbers must be the same."
+        )
+
+
 def check_target(target: Tensor, logits: Tensor) -> None:
     """
-    :param target: the labels that belong to ``logits``; below zero means OOD
+    Check that a target holds one label per sample (or pixel) of the logits.
+
+    :param target: the labels of ``logits``; below zero means OOD
     :param logits: shape :math:`B \\times K` or :math:`B \\times K \\times H \\times W`
-    :raises TypeError: if the target is not a tensor of integers
+    :raises UserTypeError: if the target is not a tensor of integers
     :raises UserError: if its shape does not fit or a label is :math:`K` or more
     """
     if not isinstance(target, Tensor):
-        raise TypeError(f"target must be a torch.Tensor, not {type(target).__name__}.")
+        raise UserTypeError(f"target must be a torch.Tensor, not {type(target).__name__}.")
     if target.is_floating_point() or target.is_complex() or target.dtype == torch.bool:
-        raise TypeError(f"target must hold integers, not {target.dtype}.")
+        raise UserTypeError(f"target must hold integers, not {target.dtype}.")
     expected = logits.shape[:1] + logits.shape[2:]
     if target.shape != expected:
         raise UserError(
             f"target must have shape {tuple(expected)} for logits of shape "
             f"{tuple(logits.shape)}, not {tuple(target.shape)}."
         )
-    # a graph cannot branch on values: compiled code is checked by its caller
+    # a graph cannot branch on values; callers of compiled code check them
     if not torch.compiler.is_compiling() and target.numel():
         _check_labels(int(target.max()), logits.shape[1])
 

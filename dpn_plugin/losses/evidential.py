@@ -4,31 +4,26 @@ import warnings
 from collections.abc import Callable
 
 import torch
-from pytorch_ood.api import LossInfo, Paper, Representation, Task
 from torch import Tensor
 from torch.nn import functional as F
 
-from dpn_plugin.functional import dirichlet_kl
-from dpn_plugin.functional.logits import computed_dtype
-from dpn_plugin.functional.special import log_minus_digamma
+from dpn_plugin.functional import computed_dtype, dirichlet_kl, log_minus_digamma
 from dpn_plugin.losses.checks import check_choice, check_integer
-from dpn_plugin.losses.extremes import BOUND, softened
-from dpn_plugin.losses.grouped import GroupedLoss, one_hot
+from dpn_plugin.losses.grouped import BOUND, GroupedLoss, one_hot, softened
+from dpn_plugin.papers import EVIDENTIAL, loss_info
 
-__all__ = ["EvidentialLoss", "evidential_log_concentration"]
-
-#: slope of the term that leads out of the region without evidence
+#: slope of the term that gives samples without evidence a gradient
 SLOPE = 0.01
 
 
 def evidential_log_concentration(logits: Tensor, evidence: str = "relu") -> Tensor:
     r"""
-    The logarithm of :math:`\alpha = 1 + e(z)`, which is what Dirichlet detectors take as logits.
+    Return :math:`\ln \alpha` with :math:`\alpha = 1 + e(z)`: the logits for Dirichlet detectors.
+
+    It is finite for all finite logits. Half precision is computed in float32.
 
     :param logits: outputs of an evidential network, any shape
     :param evidence: :math:`e(z)`: ``relu``, ``exp`` or ``softplus``
-    :return: :math:`\ln \alpha`, the same shape; finite for all finite logits, half precision is
-        computed in float32
     """
     check_choice("evidence", evidence, _LOG_CONCENTRATIONS)
     return _LOG_CONCENTRATIONS[evidence](logits.to(computed_dtype(logits.dtype)))
@@ -52,32 +47,22 @@ class EvidentialLoss(GroupedLoss):
       error.
 
     The weight :math:`\lambda_t = \min(1, t / T)` grows with the epoch :math:`t`, which a training
-    loop gives by :meth:`set_epoch`. Until the first call it is one: the whole objective.
+    loop sets with :meth:`set_epoch`. Before the first call it is one, the full weight.
 
     The method is trained on in-domain data; OOD samples are discarded with a warning.
 
-    .. note:: A sample with evidence for no class has no gradient in the paper's loss, with ReLU as
-        soon as no logit is positive. There, and there only, :math:`0.01\, m\, (1 - \ln
-        \operatorname{softmax}(z)_y)` is added, with :math:`m` the distance of the largest logit to
-        the border: 0 for ``relu``, -60 for ``exp`` and ``softplus``, whose evidence is by then
-        lost in :math:`1 + e(z)`. The term is zero at the border, and raises the right class.
+    .. note:: A sample with evidence for no class has no gradient in the paper's loss; with ReLU
+        this is the case when no logit is positive. For such samples only,
+        :math:`0.01\, m\, (1 - \ln \operatorname{softmax}(z)_y)` is added, where :math:`m` is the
+        distance of the largest logit to the border: 0 for ``relu``, -60 for ``exp`` and
+        ``softplus``, whose evidence is lost in the rounding of :math:`1 + e(z)` there. The term
+        is zero at the border and raises the logit of the right class.
 
     .. note:: ``exp`` is exact for logits up to 60; beyond, :math:`z` is replaced by
-        :func:`~dpn_plugin.losses.extremes.softened` logits.
+        :func:`~dpn_plugin.losses.grouped.softened` logits.
     """
 
-    info = LossInfo(
-        paper=Paper(
-            title="Evidential Deep Learning to Quantify Classification Uncertainty",
-            venue="NeurIPS",
-            year=2018,
-            url="https://arxiv.org/abs/1806.01768",
-        ),
-        tasks={Task.CLASSIFICATION, Task.SEGMENTATION},
-        inputs={Representation.LOGITS},
-        supervised=False,
-        ai_coded=True,
-    )
+    info = loss_info(EVIDENTIAL, supervised=False)
 
     def __init__(
         self,
@@ -85,29 +70,36 @@ class EvidentialLoss(GroupedLoss):
         evidence: str = "relu",
         annealing_epochs: int = 10,
         reduction: str = "mean",
+        num_classes: int | None = None,
     ) -> None:
         r"""
+        Create the loss.
+
         :param form: the data term :math:`\ell`: ``digamma``, ``log`` or ``mse``
         :param evidence: :math:`e(z)`: ``relu``, ``exp`` or ``softplus``
         :param annealing_epochs: epochs :math:`T \geq 1` until the divergence has its full weight
         :param reduction: one of ``mean``, ``sum`` or ``none``; with ``none``, OOD entries are zero
+        :param num_classes: number of classes that the logits must have; any if ``None``
         """
-        super().__init__(gamma=0.0, reduction=reduction)
+        super().__init__(gamma=0.0, reduction=reduction, num_classes=num_classes)
         check_choice("form", form, _DATA_TERMS)
         check_choice("evidence", evidence, _LOG_CONCENTRATIONS)
         self.form = form
         self.evidence = evidence
         self.annealing_epochs = check_integer("annealing_epochs", annealing_epochs, least=1)
-        # not a buffer: it follows from the epoch, so checkpoints need not hold it
+        # not a buffer: it follows from the epoch, so checkpoints do not store it
         self.kl_weight = 1.0
 
     def set_epoch(self, epoch: int) -> None:
         r"""
-        :param epoch: number of epochs done, from 0 on; sets :math:`\lambda_t`
+        Set :math:`\lambda_t` for an epoch.
+
+        :param epoch: number of finished epochs, from 0 on
         """
         self.kl_weight = min(1.0, check_integer("epoch", epoch, least=0) / self.annealing_epochs)
 
     def forward(self, logits: Tensor, target: Tensor) -> Tensor:
+        """Return the loss, and warn if OOD samples were discarded."""
         loss = super().forward(logits, target)
         if not torch.compiler.is_compiling() and bool((target < 0).any()):
             warnings.warn(
@@ -117,6 +109,7 @@ class EvidentialLoss(GroupedLoss):
         return loss
 
     def per_sample(self, logits: Tensor, target: Tensor) -> Tensor:
+        """Return the data term and the weighted divergence of each sample."""
         right = one_hot(target, logits)
         soft = softened(logits)
         z = soft if self.evidence == "exp" else logits
@@ -125,14 +118,15 @@ class EvidentialLoss(GroupedLoss):
         divergence = dirichlet_kl(wrong, torch.zeros_like(wrong))
         data = _DATA_TERMS[self.form](log_alpha, right)
         border = 0.0 if self.evidence == "relu" else -BOUND
-        return data + self.kl_weight * divergence + _way_out(soft, right, border)
+        return data + self.kl_weight * divergence + _without_evidence(soft, right, border)
 
     def extra_repr(self) -> str:
+        """Return the arguments for ``repr``."""
         return f"form={self.form!r}, evidence={self.evidence!r}, kl_weight={self.kl_weight}"
 
 
 def _relu(z: Tensor) -> Tensor:
-    # slope 1 at 0, where relu and clamp have 0: a head initialised with zeros must be able to learn
+    # slope 1 at 0, where relu and clamp have slope 0, so that a head of zeros has a gradient
     return torch.log1p(torch.where(z >= 0, z, 0.0))
 
 
@@ -155,7 +149,7 @@ def _log(log_alpha: Tensor, right: Tensor) -> Tensor:
 
 
 def _mse(log_alpha: Tensor, right: Tensor) -> Tensor:
-    # told from the losing classes, neither p nor 1 - p of the winner loses its digits or its slope
+    # computed from the other classes, p and 1 - p of the winner keep their precision and gradient
     p = torch.softmax(log_alpha, dim=1)
     winner = one_hot(p.argmax(dim=1), p)
     losers = torch.where(winner, 0.0, p)
@@ -167,8 +161,8 @@ def _mse(log_alpha: Tensor, right: Tensor) -> Tensor:
     return error + (p * not_p).sum(dim=1) * one_over
 
 
-def _way_out(z: Tensor, right: Tensor, border: float) -> Tensor:
-    """:return: zero where a logit is above the border; else a slope towards the right class"""
+def _without_evidence(z: Tensor, right: Tensor, border: float) -> Tensor:
+    """Return zero where a logit is above the border; else a term that raises the right class."""
     distance = F.relu(border - z.amax(dim=1))
     return SLOPE * distance * (1 - _pick(torch.log_softmax(z, dim=1), right))
 

@@ -1,13 +1,11 @@
-"""The objective that keeps in-domain and OOD samples apart by their precision."""
+"""The objective that separates in-domain and OOD samples by their precision."""
 
 import torch
-from pytorch_ood.api import LossInfo, Paper, Representation, Task
 from torch import Tensor
 
 from dpn_plugin.losses.checks import check_integer, check_number
 from dpn_plugin.losses.grouped import GroupedLoss
-
-__all__ = ["RepresentationGapLoss", "dpn_minus", "dpn_plus"]
+from dpn_plugin.papers import REPRESENTATION_GAP, loss_info
 
 
 class RepresentationGapLoss(GroupedLoss):
@@ -22,44 +20,40 @@ class RepresentationGapLoss(GroupedLoss):
         - \frac{\lambda_{out}}{K} \sum_c \sigma(z_c)\Bigr],
         \quad p = \operatorname{softmax}(z)
 
-    A positive :math:`\lambda_{out}` asks for flat Dirichlets of high precision on OOD samples, a
-    negative one for precisions below those of in-domain samples, whose density sits at the corners
-    of the simplex. With :math:`\lambda_{in} = \lambda_{out} = 0` this is outlier exposure.
+    A positive :math:`\lambda_{out}` leads to flat Dirichlets of high precision for OOD samples, a
+    negative one to precisions below those of in-domain samples, with the density at the corners of
+    the simplex. With :math:`\lambda_{in} = \lambda_{out} = 0` this is outlier exposure.
 
-    .. note:: The expectations are taken over each group on its own. The authors average one batch
+    .. note:: The expectations are taken over each group separately. The authors average one batch
         of 64 in-domain and 32 OOD samples, which is :math:`\gamma = 0.5` up to a constant factor.
     """
 
-    info = LossInfo(
-        paper=Paper(
-            title="Towards Maximizing the Representation Gap between In-Domain & "
-            "Out-of-Distribution Examples",
-            venue="NeurIPS",
-            year=2020,
-            url="https://arxiv.org/abs/2010.10474",
-            code="https://github.com/jayjaynandy/maximize-representation-gap",
-        ),
-        tasks={Task.CLASSIFICATION, Task.SEGMENTATION},
-        inputs={Representation.LOGITS},
-        supervised=True,
-        ai_coded=True,
-    )
+    info = loss_info(REPRESENTATION_GAP, supervised=True)
 
     def __init__(
-        self, lambda_in: float, lambda_out: float, gamma: float = 0.5, reduction: str = "mean"
+        self,
+        lambda_in: float,
+        lambda_out: float,
+        gamma: float = 0.5,
+        reduction: str = "mean",
+        num_classes: int | None = None,
     ) -> None:
         r"""
-        :param lambda_in: :math:`\lambda_{in}`, how much precision in-domain samples are given
+        Create the loss.
+
+        :param lambda_in: :math:`\lambda_{in}`, the weight of the precision of in-domain samples
         :param lambda_out: :math:`\lambda_{out}`, the same for OOD samples
         :param gamma: weight :math:`\gamma > 0` of the OOD samples; the paper takes 0.5 for images
             and 1.0 for its synthetic set
         :param reduction: one of ``mean``, ``sum`` or ``none``
+        :param num_classes: number of classes that the logits must have; any if ``None``
         """
-        super().__init__(check_number("gamma", gamma, above=0), reduction)
+        super().__init__(check_number("gamma", gamma, above=0), reduction, num_classes)
         self.lambda_in = check_number("lambda_in", lambda_in)
         self.lambda_out = check_number("lambda_out", lambda_out)
 
     def per_sample(self, logits: Tensor, target: Tensor) -> Tensor:
+        """Return the cross-entropy minus the weighted mean sigmoid of each sample."""
         in_domain = target >= 0
         log_p = torch.log_softmax(logits, dim=1)
         label = target.clamp(min=0).unsqueeze(1)
@@ -68,56 +62,51 @@ class RepresentationGapLoss(GroupedLoss):
         return -fit - strength * torch.sigmoid(logits).mean(dim=1)
 
     def extra_repr(self) -> str:
+        """Return the arguments for ``repr``."""
         return f"lambda_in={self.lambda_in}, lambda_out={self.lambda_out}, gamma={self.gamma}"
 
 
 def dpn_plus(
     num_classes: int,
     *,
-    lambda_in: float | None = None,
+    lambda_in: float = 1.5,
     lambda_out: float | None = None,
     gamma: float = 0.5,
     reduction: str = "mean",
 ) -> RepresentationGapLoss:
     r"""
-    DPN+: OOD samples are given flat Dirichlets of high precision.
+    Return DPN+, which trains OOD samples towards flat Dirichlets of high precision.
 
-    :param num_classes: number of classes :math:`K`
-    :param lambda_in: the paper's 1.5 unless given
+    :param num_classes: number of classes :math:`K`, which the logits must have
+    :param lambda_in: the paper's 1.5
     :param lambda_out: the paper's :math:`1/K + 0.5` unless given
     :param gamma: weight of the OOD samples
     :param reduction: one of ``mean``, ``sum`` or ``none``
     """
-    check_integer("num_classes", num_classes, least=2)
+    default = 1 / check_integer("num_classes", num_classes, least=2) + 0.5
     return RepresentationGapLoss(
-        lambda_in=1.5 if lambda_in is None else lambda_in,
-        lambda_out=1 / num_classes + 0.5 if lambda_out is None else lambda_out,
-        gamma=gamma,
-        reduction=reduction,
+        lambda_in, default if lambda_out is None else lambda_out, gamma, reduction, num_classes
     )
 
 
 def dpn_minus(
     num_classes: int,
     *,
-    lambda_in: float | None = None,
+    lambda_in: float = 0.5,
     lambda_out: float | None = None,
     gamma: float = 0.5,
     reduction: str = "mean",
 ) -> RepresentationGapLoss:
     r"""
-    DPN-: OOD samples are given Dirichlets of low precision, with the density at all corners.
+    Return DPN-, which trains OOD samples towards low precision, the density at all corners.
 
-    :param num_classes: number of classes :math:`K`
-    :param lambda_in: the paper's 0.5 unless given
+    :param num_classes: number of classes :math:`K`, which the logits must have
+    :param lambda_in: the paper's 0.5
     :param lambda_out: the paper's :math:`1/K - 0.5` unless given
     :param gamma: weight of the OOD samples
     :param reduction: one of ``mean``, ``sum`` or ``none``
     """
-    check_integer("num_classes", num_classes, least=2)
+    default = 1 / check_integer("num_classes", num_classes, least=2) - 0.5
     return RepresentationGapLoss(
-        lambda_in=0.5 if lambda_in is None else lambda_in,
-        lambda_out=1 / num_classes - 0.5 if lambda_out is None else lambda_out,
-        gamma=gamma,
-        reduction=reduction,
+        lambda_in, default if lambda_out is None else lambda_out, gamma, reduction, num_classes
     )

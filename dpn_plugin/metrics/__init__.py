@@ -1,15 +1,29 @@
-"""Measurements as pure functions, thin over pytorch_ood.metrics."""
+"""Figures of merit as pure functions, thin over ``pytorch_ood.metrics``."""
 
-from dpn_plugin.metrics.calibration import calibration_metrics, edl_confidence, softmax_confidence
-from dpn_plugin.metrics.misclassification import misclassification_metrics
-from dpn_plugin.metrics.ood import ood_metrics
+from dpn_plugin.metrics.calibration import (
+    calibration_metrics,
+    edl_confidence,
+    equal_shares,
+    fit_temperature,
+    fit_translation,
+    softmax_confidence,
+)
+from dpn_plugin.metrics.intervals import (
+    AurocInterval,
+    auroc_interval,
+    auroc_interval_from_counts,
+)
+from dpn_plugin.metrics.ood import misclassification_metrics, ood_metrics
 from dpn_plugin.metrics.summary import RESULT_COLUMNS, over_seeds
-from dpn_plugin.metrics.temperature import fit_temperature, fit_translation
 
 __all__ = [
     "RESULT_COLUMNS",
+    "AurocInterval",
+    "auroc_interval",
+    "auroc_interval_from_counts",
     "calibration_metrics",
     "edl_confidence",
+    "equal_shares",
     "fit_temperature",
     "fit_translation",
     "misclassification_metrics",

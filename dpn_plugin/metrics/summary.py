@@ -1,10 +1,8 @@
-"""Figures of several seeds in one row."""
+"""Mean and standard deviation of figures over seeds."""
 
 import pandas as pd
 
 from dpn_plugin.errors import UserError
-
-__all__ = ["RESULT_COLUMNS", "over_seeds"]
 
 #: The columns of ``results.csv``, one figure a row.
 RESULT_COLUMNS = (
@@ -22,10 +20,13 @@ RESULT_COLUMNS = (
 
 def over_seeds(results: pd.DataFrame) -> pd.DataFrame:
     """
+    Return mean, standard deviation and number of the figures over seeds.
+
+    There is one row per combination of all columns but ``seed`` and ``value``, in order of first
+    appearance, with ``mean``, ``std`` (sample standard deviation, NaN for a single seed) and ``n``,
+    the number of seeds that have a figure. Missing figures (NaN) are ignored.
+
     :param results: figures with the columns :data:`RESULT_COLUMNS`
-    :return: one row per combination of all columns but ``seed`` and ``value``, in order of first
-        appearance, with ``mean``, ``std`` (sample standard deviation, NaN for a single seed) and
-        ``n``, the number of seeds that have a figure; a missing one (NaN) counts in none of them
     :raises UserError: if a column is missing or a seed has two figures for the same thing
     """
     missing = [column for column in RESULT_COLUMNS if column not in results]
@@ -33,7 +34,7 @@ def over_seeds(results: pd.DataFrame) -> pd.DataFrame:
         raise UserError(f"The results lack the columns {', '.join(missing)}.")
     _refuse_repeated(results)
     groups = [column for column in RESULT_COLUMNS if column not in ("seed", "value")]
-    # an empty cell is a value too: accuracy has no detector
+    # rows without a detector, such as accuracy, are groups too
     grouped = results.groupby(groups, sort=False, dropna=False)["value"]
     return grouped.agg(mean="mean", std="std", n="count").reset_index()
 

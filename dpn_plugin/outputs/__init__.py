@@ -1,16 +1,17 @@
-"""What a model said about a data set, stored once under a content hash."""
+"""What a trained run computed for a data set: one forward pass, stored under a content hash."""
 
-from dpn_plugin.outputs.chunks import chunks, score_chunks
-from dpn_plugin.outputs.collect import collect, collect_shares
-from dpn_plugin.outputs.ingredients import Ingredients
-from dpn_plugin.outputs.store import OutputStore, Stored
+from dpn_plugin.outputs.chunks import CHUNK_BYTES, chunks, score_chunks
+from dpn_plugin.outputs.key import OutputKey
+from dpn_plugin.outputs.run_outputs import HELD_OUT, RunOutputs
+from dpn_plugin.outputs.store import OutputStore, StoredOutputs
 
 __all__ = [
-    "Ingredients",
+    "CHUNK_BYTES",
+    "HELD_OUT",
+    "OutputKey",
     "OutputStore",
-    "Stored",
+    "RunOutputs",
+    "StoredOutputs",
     "chunks",
-    "collect",
-    "collect_shares",
     "score_chunks",
 ]

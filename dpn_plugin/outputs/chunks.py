@@ -1,4 +1,4 @@
-"""Stored arrays, a bounded number of rows at a time."""
+"""Stored arrays, in chunks of bounded size."""
 
 import mmap
 from collections.abc import Callable, Iterator
@@ -7,17 +7,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
-__all__ = ["CHUNK_BYTES", "chunks", "score_chunks"]
-
 #: Measures in float64 take about ten times a chunk: small enough for 2 GiB, large enough for speed.
 CHUNK_BYTES = 16 * 2**20
 
 
 def chunks(array: np.ndarray, chunk_bytes: int = CHUNK_BYTES) -> Iterator[Tensor]:
     """
+    Return copies of consecutive rows, in order.
+
     :param array: of shape (N, ...), usually memory-mapped
     :param chunk_bytes: how much is in memory at a time; a single row may exceed it
-    :return: copies of consecutive rows, in order
     """
     rows = max(1, chunk_bytes * len(array) // max(1, array.nbytes))
     for start in range(0, len(array), rows):
@@ -29,17 +28,18 @@ def score_chunks(
     score: Callable[[Tensor], Tensor], array: np.ndarray, chunk_bytes: int = CHUNK_BYTES
 ) -> Tensor:
     """
+    Return the scores of all N rows.
+
     :param score: gives B rows for B rows, e.g. a detector's ``predict_logits``
     :param array: of shape (N, ...), usually memory-mapped
     :param chunk_bytes: how much of ``array`` is in memory at a time
-    :return: the scores of all N rows
     """
     with torch.no_grad():
         return torch.cat([score(chunk).cpu() for chunk in chunks(array, chunk_bytes)])
 
 
 def _release(array: np.ndarray) -> None:
-    # pages of a mapped file that were read stay in resident memory until they are given back
+    # pages of a mapped file stay in resident memory until they are released
     base: object = array
     while isinstance(base, np.ndarray):
         base = base.base

@@ -1,8 +1,8 @@
 """
-The hosts learn our names: pytorch-ood's namespaces, and timm's registry of models.
+Extend the hosts: pytorch-ood's namespaces, and timm's registry of models.
 
-Neither host looks for plugins, and neither may be imported for the sake of it. So each is extended
-at the moment somebody imports it, or now if somebody has.
+Neither host looks for plugins, and neither is imported just to extend it. So each host is extended
+when it is imported, or at once if it already is.
 """
 
 from collections.abc import Callable
@@ -17,8 +17,6 @@ from dpn_plugin.errors import UserError
 from dpn_plugin.plugins.hookspecs import Entry
 from dpn_plugin.plugins.manager import being_imported, plugins
 
-__all__ = ["install"]
-
 _DETECTORS = (
     "DifferentialEntropy",
     "GaussianKL",
@@ -31,43 +29,43 @@ _LOSSES = ("EvidentialLoss", "ForwardKLLoss", "RepresentationGapLoss", "ReverseK
 
 
 @cache
-def install() -> None:
+def extend_hosts() -> None:
     """Extend pytorch-ood and timm, now or when they are imported."""
-    for host, home, names in (
+    for host, module, names in (
         ("pytorch_ood.detector", "dpn_plugin.detectors", _DETECTORS),
         ("pytorch_ood.loss", "dpn_plugin.losses", _LOSSES),
     ):
-        register_post_import_hook(partial(_lend, home=home, names=names), host)
-    # Not "timm.models": that is ready before `timm` is, and a plugin may need the whole of it.
+        register_post_import_hook(partial(_expose, module=module, names=names), host)
+    # Not "timm.models": it is imported before `timm` is complete, and a plugin may need all of it.
     register_post_import_hook(_register_backbones, "timm")
 
 
-def _lend(host: ModuleType, home: str, names: tuple[str, ...]) -> None:
+def _expose(host: ModuleType, module: str, names: tuple[str, ...]) -> None:
     """
-    Let ``host`` find ``names`` in the module ``home``, which is imported when one is asked for.
+    Make names of a module available in ``host``; the module is imported on first access.
 
-    Importing it now would go in a circle: our classes derive from the host's. Python asks the
-    class of a module last, after its attributes and its own ``__getattr__``, so whatever the host
-    defines stays the host's.
+    Importing it now would be a circular import: its classes derive from the host's. Python uses
+    ``__getattr__`` of a module's class last, after its attributes and its own ``__getattr__``, so
+    names that the host defines are not replaced.
 
     :param host: the module to extend
-    :param home: the module that has the names
+    :param module: the module that defines the names
     :param names: the names
     """
-    lent = [name for name in names if name not in vars(host)]
+    exposed = [name for name in names if name not in vars(host)]
 
     class Extended(type(host)):  # type: ignore[misc]
         def __getattr__(self, name: str) -> Any:
-            if name in lent:
-                return getattr(import_module(home), name)
+            if name in exposed:
+                return getattr(import_module(module), name)
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
 
         def __dir__(self) -> list[str]:
-            return sorted({*super().__dir__(), *lent})
+            return sorted({*super().__dir__(), *exposed})
 
     host.__class__ = Extended
     if "__all__" in vars(host):
-        vars(host)["__all__"] = [*vars(host)["__all__"], *lent]
+        vars(host)["__all__"] = [*vars(host)["__all__"], *exposed]
 
 
 def _register_backbones(timm: ModuleType) -> None:
@@ -81,11 +79,11 @@ def _register_backbones(timm: ModuleType) -> None:
 
 def _register_backbone(models: Any, entry: Entry) -> None:
     if models.is_model(entry.name):
-        # Already there by its own decorator, unless timm has always had it.
+        # Registered by its own decorator, unless it is a model of timm.
         if models.model_entrypoint(entry.name).__module__.startswith("timm."):
             raise UserError("timm has a model of that name already")
         return
-    # A module that is importing timm right now registers its models when it comes to them.
+    # A module in the middle of its import, which imports timm, registers its models itself.
     if isinstance(entry.factory, str) and being_imported(entry.factory.partition(":")[0]):
         return
     factory = entry.resolve()

@@ -1,14 +1,12 @@
-"""What this package offers by name. Nothing here is imported before somebody uses it."""
+"""The entries of this package. The factories are imported on first use."""
 
 from collections.abc import Iterator
 
 from dpn_plugin.plugins.hookspecs import Entry, hookimpl
 
-__all__: list[str] = []
-
 _DETECTORS = "dpn_plugin.detectors"
 _LOSSES = "dpn_plugin.losses"
-_METHODS = "dpn_plugin.training.methods"
+_METHODS = "dpn_plugin.runs.methods"
 _SOURCES = "dpn_plugin.data.sources"
 
 

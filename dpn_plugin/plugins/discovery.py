@@ -1,4 +1,4 @@
-"""Which plugins there are: our own, then those of installed distributions."""
+"""Find plugins: those of this package, then those of installed distributions."""
 
 import os
 from dataclasses import dataclass
@@ -8,20 +8,10 @@ from importlib import metadata
 from dpn_plugin.errors import choices
 from dpn_plugin.plugins.hookspecs import GROUP
 
-__all__ = [
-    "ALLOW_LIST",
-    "Failure",
-    "Source",
-    "allow_list",
-    "builtin_sources",
-    "installed_sources",
-    "reason",
-]
-
-#: The environment variable with the entry points to load, by name; empty for none.
+#: The environment variable with the names of the entry points to load; empty for none.
 ALLOW_LIST = "DPN_PLUGINS"
 
-_OWN_PACKAGE = "dpn-plugin"
+OWN_PACKAGE = "dpn-plugin"
 _OWN_MODULES = {
     "builtin": "dpn_plugin.plugins.builtin",
     "pytorch-ood": "dpn_plugin.plugins.pytorch_ood_source",
@@ -32,7 +22,7 @@ _OWN_MODULES = {
 @dataclass(frozen=True)
 class Source:
     """
-    An entry point and the distribution it comes from.
+    An entry point and the distribution that declares it.
 
     :param package: the name of the distribution
     :param version: its version
@@ -50,7 +40,7 @@ class Source:
 @dataclass(frozen=True)
 class Failure:
     """
-    What went wrong with a plugin, and whose it is.
+    A problem with a plugin, and the distribution that declares it.
 
     :param package: the name of the distribution
     :param version: its version
@@ -65,21 +55,21 @@ class Failure:
 
 
 def builtin_sources() -> list[Source]:
-    """:return: this package's own plugins, described as any other distribution's"""
-    # Not in pyproject.toml: they must be there in a source tree that nobody installed, too.
+    """Return this package's own plugins, described like those of other distributions."""
+    # Not in pyproject.toml, so that they are found in a source tree that is not installed, too.
     from dpn_plugin import __version__
 
     return [
-        Source(_OWN_PACKAGE, __version__, metadata.EntryPoint(name, module, GROUP))
+        Source(OWN_PACKAGE, __version__, metadata.EntryPoint(name, module, GROUP))
         for name, module in _OWN_MODULES.items()
     ]
 
 
 def installed_sources(allowed: str | None) -> tuple[list[Source], list[Failure]]:
     """
+    Return the plugins of other distributions, sorted by name, and the failures to find some.
+
     :param allowed: names of entry points, comma-separated; ``None`` for all, ``""`` for none
-    :return: the plugins of other distributions in the order of their names, and the distributions
-        whose metadata could not be read
     """
     if allowed is not None and not allowed.strip(", "):
         return [], []
@@ -93,15 +83,15 @@ def installed_sources(allowed: str | None) -> tuple[list[Source], list[Failure]]
 
 
 def allow_list() -> str | None:
-    """:return: the value of the environment variable, ``None`` where it is not set"""
+    """Return the value of the environment variable, ``None`` if it is not set."""
     return os.environ.get(ALLOW_LIST)
 
 
 def reason(error: BaseException) -> str:
-    """:return: ``"ImportError: no such thing"``; the type alone where an error has no text"""
+    """Return type and text of an error, such as ``"ImportError: no such module"``."""
     try:
         text = " ".join(str(error).split())
-    except Exception:  # an exception class of a plugin may itself be broken
+    except Exception:  # __str__ of a plugin's exception class may raise
         text = ""
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
@@ -110,7 +100,7 @@ def _all_installed() -> tuple[list[Source], list[Failure]]:
     sources, failures = [], []
     for package, distribution in sorted(_distributions().items()):
         version = distribution.metadata["Version"] or ""
-        # One by one: metadata.entry_points() raises for all when one file is malformed.
+        # One by one, because metadata.entry_points() raises if a single file is malformed.
         try:
             points = distribution.entry_points.select(group=GROUP)
         except Exception as error:
@@ -125,7 +115,7 @@ def _distributions() -> dict[str, metadata.Distribution]:
     found: dict[str, metadata.Distribution] = {}
     for distribution in metadata.distributions():
         if f"[{GROUP}]" in (distribution.read_text("entry_points.txt") or ""):
-            # The first on the path is the one that gets imported.
+            # The first one on the path is the one that is imported.
             found.setdefault(distribution.metadata["Name"] or "unnamed package", distribution)
     return found
 

@@ -1,4 +1,4 @@
-"""The hooks a plugin may implement, and the :class:`Entry` that it gives."""
+"""The hooks that a plugin may implement, and the :class:`Entry` objects that hooks yield."""
 
 import re
 from collections.abc import Iterable
@@ -8,12 +8,10 @@ from typing import Any
 
 import pluggy
 
-__all__ = ["GROUP", "KINDS", "Entry", "hookimpl", "hookspec"]
-
-#: pluggy's project name and the group of entry points that plugins are found by.
+#: pluggy's project name, and the group of entry points in which plugins are found.
 GROUP = "dpn_plugin"
 
-#: What plugins give, and the word for one of it. The hook of a kind is ``dpn_<kind>``.
+#: The kinds of entries, and the singular of each. The hook of a kind is ``dpn_<kind>``.
 KINDS = {
     "detectors": "detector",
     "losses": "loss",
@@ -33,7 +31,7 @@ _REFERENCE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 @dataclass(frozen=True)
 class Entry:
     """
-    Something that can be picked by name.
+    An object that can be selected by name.
 
     :param name: the name, e.g. ``"dpn-mi"``; letters, digits and ``. _ + -``
     :param factory: the object, or ``"package.module:Name"``, which is imported on first use
@@ -47,7 +45,7 @@ class Entry:
     aliases: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        # A lone string would pass for a sequence of one-letter aliases.
+        # tuple() would split a string into one-letter aliases.
         if isinstance(self.aliases, str):
             raise TypeError(f"Entry {self.name!r}: aliases={self.aliases!r} must be a tuple.")
         object.__setattr__(self, "aliases", tuple(self.aliases))
@@ -66,7 +64,7 @@ class Entry:
             )
 
     def resolve(self) -> Any:
-        """:return: the factory itself; a string is imported now"""
+        """Return the factory; a string is imported first."""
         if not isinstance(self.factory, str):
             return self.factory
         module, _, attribute = self.factory.partition(":")
@@ -75,17 +73,17 @@ class Entry:
 
 @hookspec
 def dpn_detectors() -> Iterable[Entry]:  # type: ignore[empty-body]
-    """Detectors: ``factory(model, **options)`` gives a ``pytorch_ood.api.Detector``."""
+    """Detectors: ``factory(model, **options)`` returns a ``pytorch_ood.api.Detector``."""
 
 
 @hookspec
 def dpn_losses() -> Iterable[Entry]:  # type: ignore[empty-body]
-    """Losses: ``factory(**options)`` gives a module for ``(logits, target)``; target < 0 is OOD."""
+    """Losses: ``factory(**options)`` is a module of ``(logits, target)``; target < 0 is OOD."""
 
 
 @hookspec
 def dpn_methods() -> Iterable[Entry]:  # type: ignore[empty-body]
-    """Training methods."""
+    """Training methods: the factory is a ``Method``."""
 
 
 @hookspec

@@ -1,9 +1,9 @@
 """
-Loading plugins, one by one.
+Load plugins one by one, and collect their entries.
 
 pluggy's own loader stops at the first entry point that fails to import, a raising hook aborts the
-whole call, and a misspelt hook is silent. So every plugin has a manager of its own here: whatever
-it does is recorded as its failure and cannot reach the others.
+whole call, and a misspelt hook is silent. So every plugin gets a manager of its own here: its
+errors are recorded as its failures and do not affect other plugins.
 """
 
 import sys
@@ -30,16 +30,14 @@ from dpn_plugin.plugins.discovery import (
 )
 from dpn_plugin.plugins.hookspecs import GROUP, KINDS, Entry
 
-__all__ = ["Plugin", "Plugins", "being_imported", "plugins"]
-
 
 class Plugin:
     """
     One loaded plugin.
 
-    :param source: where it comes from
+    :param source: the entry point of the plugin
     :param implementation: the module or object with its hooks
-    :raises pluggy.PluginValidationError: if a hook asks for arguments that there are not
+    :raises pluggy.PluginValidationError: if a hook has arguments that the specification lacks
     """
 
     def __init__(self, source: Source, implementation: Any) -> None:
@@ -51,11 +49,11 @@ class Plugin:
 
     @property
     def hooks(self) -> list[str]:
-        """The hooks it implements and we know."""
+        """The names of the known hooks that it implements."""
         return sorted(caller.name for caller in self._callers if caller.has_spec())
 
     def mistakes(self) -> Iterator[str]:
-        """:return: a sentence for every hook that would never be called"""
+        """Yield a sentence for every hook that would never be called."""
         known = [f"dpn_{kind}" for kind in KINDS]
         if not self._callers:
             yield f"has no hook; mark {choices(known)} with @dpn_plugin.hookimpl"
@@ -67,10 +65,12 @@ class Plugin:
 
     def call(self, kind: str) -> Iterator[Any]:
         """
+        Yield the entries of a kind; they are not checked.
+
         :param kind: a key of ``KINDS``
-        :return: what the plugin gives, unchecked
-        :raises TypeError: if that is no iterable of entries
+        :raises TypeError: if a hook does not return an iterable
         """
+        # A plain TypeError: this is a mistake in the plugin, not in what the user gave.
         for given in getattr(self._manager.hook, f"dpn_{kind}")():
             if not isinstance(given, Iterable) or isinstance(given, str | bytes):
                 raise TypeError(f"gave a {type(given).__name__}; yield dpn_plugin.Entry objects")
@@ -79,14 +79,14 @@ class Plugin:
 
 class Plugins:
     """
-    All plugins and what they give; each kind is asked for on first use.
+    All plugins and their entries; the hooks of a kind are called on first use.
 
     :param allowed: entry points to load, see :func:`installed_sources`
     """
 
     def __init__(self, allowed: str | None) -> None:
         installed, failures = installed_sources(allowed)
-        #: False if a plugin was found in the middle of its own import.
+        #: False if a plugin was found in the middle of its import.
         self.complete = True
         self.loaded: list[Plugin] = []
         self._failures = failures
@@ -98,34 +98,35 @@ class Plugins:
 
     @property
     def failures(self) -> list[Failure]:
-        """Everything that went wrong so far, after asking for every kind."""
+        """All failures, after the hooks of every kind were called."""
         for kind in KINDS:
             self.entries(kind)
         return list(self._failures)
 
     def entries(self, kind: str) -> dict[str, tuple[Entry, Source]]:
         """
+        Return every entry of a kind with its source, by lower-case name and lower-case alias.
+
         :param kind: a key of ``KINDS``
-        :return: every entry with its source, by lower-case name and by lower-case alias
         """
         with self._lock:
             if kind not in self._entries:
-                # Set first: a hook that asks for names of its own kind gets those before it.
+                # Set first: a hook that lists its own kind gets the entries of earlier plugins.
                 self._entries[kind] = {}
                 for plugin in self.loaded:
-                    self._ask(plugin, kind)
+                    self._call_hook(plugin, kind)
             return self._entries[kind]
 
     @contextmanager
     def recording(self, source: Source, problem: str) -> Iterator[None]:
         """
-        Keep whatever the block raises as a failure of ``source``; Ctrl-C alone goes through.
+        Record an exception in the block as a failure of ``source``; only Ctrl-C is raised again.
 
-        :param source: whose code runs in the block
-        :param problem: what to call it, e.g. ``"cannot be loaded"``
+        :param source: the plugin whose code runs in the block
+        :param problem: the start of the message, e.g. ``"cannot be loaded"``
         """
         try:
-            # A plugin that prints must not spoil `--json`.
+            # The output of a plugin that prints would break `--json`.
             with redirect_stdout(sys.stderr):
                 yield
         except KeyboardInterrupt:
@@ -143,9 +144,9 @@ class Plugins:
             self._fail(source, mistake)
         self.loaded.append(plugin)
 
-    def _ask(self, plugin: Plugin, kind: str) -> None:
+    def _call_hook(self, plugin: Plugin, kind: str) -> None:
         with self.recording(plugin.source, f"hook dpn_{kind} failed"):
-            # All or nothing: a hook that raises half-way gives none of its entries.
+            # All or nothing: if the hook raises, none of its entries is added.
             for entry in list(plugin.call(kind)):
                 if isinstance(entry, Entry):
                     self._add(kind, entry, plugin.source)
@@ -168,9 +169,9 @@ class Plugins:
 
 
 def plugins() -> Plugins:
-    """:return: the plugins of this process, loaded on first use"""
+    """Return the plugins of this process, loaded on first use."""
     found = _plugins(allow_list())
-    # What was half imported now may be whole the next time somebody asks.
+    # A plugin found in the middle of its import is tried again on the next call.
     if not found.complete:
         _plugins.cache_clear()
     return found
@@ -178,11 +179,12 @@ def plugins() -> Plugins:
 
 def being_imported(module: str) -> bool:
     """
-    :param module: a module's full name
-    :return: whether an import of it is going on further up the stack
+    Return whether a module is in the middle of its import.
+
+    :param module: the full name of the module
     """
     found: ModuleType | None = sys.modules.get(module)
-    # The flag that the import system itself goes by; it has no public name.
+    # The import system itself uses this flag; there is no public one.
     return bool(getattr(getattr(found, "__spec__", None), "_initializing", False))
 
 

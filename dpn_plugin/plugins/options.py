@@ -1,56 +1,71 @@
-"""Options given by name, held against what a factory takes before it is called."""
+"""Check options against the signature of a factory before it is called."""
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from difflib import get_close_matches
 from inspect import Parameter
 from typing import Any
 
-__all__ = ["allowed_options", "checked_options", "takes"]
+from dpn_plugin.errors import UserTypeError
 
 
-def checked_options(
-    what: str, factory: Callable[..., Any], options: dict[str, Any]
+def check_options(
+    what: str,
+    factory: Callable[..., Any],
+    options: dict[str, Any],
+    *,
+    reserved: Collection[str] = (),
+    also: Collection[str] = (),
 ) -> dict[str, Any]:
     """
-    :param what: the factory in the words of a message, e.g. ``"Loss 'edl'"``
-    :param factory: what is going to be called
-    :param options: its arguments
-    :return: ``options``, if ``factory`` can be called with them
-    :raises TypeError: if one is unknown, with the nearest match, or a required one is missing
+    Return ``options`` if ``factory`` can be called with them.
+
+    :param what: the factory in error messages, e.g. ``"Loss 'edl'"``
+    :param factory: the callable
+    :param options: the keyword arguments that a user gave
+    :param reserved: arguments that the caller fills itself and users may not give
+    :param also: names that are no options, but may have been meant
+    :raises UserTypeError: if an option is unknown, with the nearest match, or a required one is
+        missing
     """
+    allowed = [name for name in _parameters(factory) if name not in reserved]
     for name in options:
-        if not takes(factory, name) and not _is_open(factory):
-            close = get_close_matches(name, _parameters(factory), n=1)
+        if name in reserved or not (name in allowed or _takes_any(factory)):
+            close = get_close_matches(name, [*allowed, *also], n=1)
             hint = f" Did you mean {close[0]!r}?" if close else ""
-            raise TypeError(f"{what} has no option {name!r}.{hint} {allowed_options(factory)}")
-    missing = [name for name in _required(factory) if name not in options]
+            listed = (
+                "" if _takes_any(factory) else f" {allowed_options(factory, reserved=reserved)}"
+            )
+            raise UserTypeError(f"{what} has no option {name!r}.{hint}{listed}")
+    missing = [name for name in allowed if name not in options and _is_required(factory, name)]
     if missing:
-        raise TypeError(f"{what} needs {' and '.join(missing)}. {allowed_options(factory)}")
+        sentence = allowed_options(factory, reserved=reserved)
+        raise UserTypeError(f"{what} needs {' and '.join(missing)}. {sentence}")
     return options
 
 
-def allowed_options(factory: Callable[..., Any]) -> str:
-    """:return: a sentence with the options that ``factory`` takes"""
-    return f"Its options are {', '.join(_parameters(factory)) or 'none'}."
+def allowed_options(factory: Callable[..., Any], *, reserved: Collection[str] = ()) -> str:
+    """Return a sentence with the options that ``factory`` takes, without the reserved ones."""
+    names = [name for name in _parameters(factory) if name not in reserved]
+    return f"Its options are {', '.join(names) or 'none'}."
 
 
 def takes(factory: Callable[..., Any], name: str) -> bool:
-    """:return: whether ``factory`` has an argument ``name``; ``**options`` do not count"""
+    """Return whether ``factory`` has an argument ``name``; ``**options`` do not count."""
     return name in _parameters(factory)
 
 
-def _is_open(factory: Callable[..., Any]) -> bool:
+def _takes_any(factory: Callable[..., Any]) -> bool:
     return any(each.kind is Parameter.VAR_KEYWORD for each in _signature(factory).values())
+
+
+def _is_required(factory: Callable[..., Any], name: str) -> bool:
+    return _parameters(factory)[name].default is Parameter.empty
 
 
 def _parameters(factory: Callable[..., Any]) -> dict[str, Parameter]:
     named = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
     return {name: each for name, each in _signature(factory).items() if each.kind in named}
-
-
-def _required(factory: Callable[..., Any]) -> list[str]:
-    return [name for name, each in _parameters(factory).items() if each.default is Parameter.empty]
 
 
 def _signature(factory: Callable[..., Any]) -> Mapping[str, Parameter]:

@@ -1,7 +1,7 @@
 """
-pytorch-ood's detectors, read from its source: importing it would import torch, which takes seconds.
+pytorch-ood's detectors, read from its source, because importing it takes seconds.
 
-A plugin of its own, so that a change in the host's source costs nobody else an entry.
+It is a separate plugin, so that an unexpected change in that source affects no other entries.
 """
 
 import ast
@@ -12,12 +12,10 @@ from pathlib import Path
 
 from dpn_plugin.plugins.hookspecs import Entry, hookimpl
 
-__all__ = ["kebab_case"]
-
-# Methods whose authors write as one word what the capitals would take apart.
+# Names that their authors write as one word; splitting at capitals would separate them.
 _ONE_WORD = {"ViM", "fDBD", "ReAct", "NNGuide"}
 
-# What papers and other benchmarks call them.
+# Names that are used in papers and other benchmarks.
 _SHORT_NAMES = {
     "EnergyBased": ("energy", "ebo"),
     "KLMatching": ("klm",),
@@ -33,16 +31,17 @@ _SHORT_NAMES = {
     "WeightedEBO": ("webo",),
 }
 
-# Before a capital that follows a small letter (max-logit), and before the last capital of a run
-# that begins a word (kl-matching).
+# Before a capital that follows a lower-case letter (max-logit), and before the last capital of a
+# sequence of capitals if it starts a word (kl-matching).
 _WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 @hookimpl
 def dpn_detectors() -> Iterator[Entry]:
     """
-    :return: an entry for every class of ``pytorch_ood.detector`` that derives from ``Detector``;
-        nothing where pytorch-ood is not installed
+    Yield an entry for every class of ``pytorch_ood.detector`` that derives from ``Detector``.
+
+    There are none if pytorch-ood is not installed.
     """
     spec = find_spec("pytorch_ood")
     for folder in (spec and spec.submodule_search_locations) or ():
@@ -53,15 +52,15 @@ def dpn_detectors() -> Iterator[Entry]:
 
 def kebab_case(name: str) -> str:
     """
-    :param name: the name of a class, e.g. ``"KLMatching"``
-    :return: its words in lower case with hyphens between, ``"kl-matching"``; an acronym is one
-        word, and so are the names that their authors write as one
+    Return the name of a class in lower case with hyphens: ``"kl-matching"`` for ``"KLMatching"``.
+
+    An acronym is one word, and so are the names that their authors write as one.
     """
     return name.lower() if name in _ONE_WORD else _WORD_START.sub("-", name).lower()
 
 
 def _aliases(name: str) -> tuple[str, ...]:
-    # The class's own name works too, names being compared without case.
+    # The name of the class is found too, because names are compared without case.
     squashed = () if kebab_case(name) == name.lower() else (name.lower(),)
     return squashed + _SHORT_NAMES.get(name, ())
 

@@ -1,38 +1,22 @@
-"""Everything by name: listing, finding and making."""
+"""Entries by name: list them, find them, load them."""
 
 from fnmatch import fnmatchcase
-from importlib import import_module
 from typing import Any
 
 from dpn_plugin.errors import UserError, unknown_name
 from dpn_plugin.plugins.discovery import reason
 from dpn_plugin.plugins.hookspecs import KINDS, Entry
 from dpn_plugin.plugins.manager import plugins
-from dpn_plugin.plugins.options import checked_options, takes
-
-__all__ = [
-    "create_detector",
-    "create_loss",
-    "entries",
-    "find",
-    "list_backbones",
-    "list_datasets",
-    "list_detectors",
-    "list_losses",
-    "list_methods",
-    "list_suites",
-    "load",
-]
-
-_WIRING = "dpn_plugin.detectors.wiring"
+from dpn_plugin.plugins.options import check_options, takes
 
 
 def entries(kind: str, pattern: str | None = None) -> list[Entry]:
     """
+    Return the entries of a kind, sorted by name.
+
     :param kind: ``"detectors"``, ``"losses"``, ``"methods"``, ``"backbones"``, ``"datasets"`` or
         ``"suites"``
     :param pattern: a name or alias with the wildcards ``* ? []``, in any case; all if ``None``
-    :return: the entries in the order of their names
     :raises UserError: if there is no such kind
     """
     pattern = "*" if pattern is None else pattern.lower()
@@ -41,11 +25,18 @@ def entries(kind: str, pattern: str | None = None) -> list[Entry]:
     return [matching[name] for name in sorted(matching)]
 
 
+def is_known(kind: str, name: str) -> bool:
+    """Return whether there is an entry of this name or alias."""
+    return name.lower() in _by_name(kind)
+
+
 def find(kind: str, name: str) -> Entry:
     """
+    Return the entry with a name.
+
     :param kind: see :func:`entries`
     :param name: a name or an alias, in any case
-    :raises UserError: if there is no such name; offers the nearest ones
+    :raises UserError: if there is no such name, with the nearest names
     """
     found = _by_name(kind)
     if name.lower() not in found:
@@ -55,10 +46,11 @@ def find(kind: str, name: str) -> Entry:
 
 def load(kind: str, name: str) -> Any:
     """
+    Return the factory of an entry, imported.
+
     :param kind: see :func:`entries`
     :param name: a name or an alias, in any case
-    :return: the factory of the entry, imported
-    :raises UserError: if there is no such name, or what it stands for cannot be imported
+    :raises UserError: if there is no such name, or its factory cannot be imported
     """
     entry = find(kind, name)
     try:
@@ -71,88 +63,49 @@ def load(kind: str, name: str) -> Any:
 
 
 def list_detectors(pattern: str | None = None) -> list[str]:
-    """
-    :param pattern: wildcards as in ``"dpn-*"``; all if ``None``
-    :return: names of detectors, sorted
-    """
+    """Return the sorted names of the detectors that match a pattern such as ``"dpn-*"``."""
     return _names("detectors", pattern)
 
 
 def list_losses(pattern: str | None = None) -> list[str]:
-    """
-    :param pattern: wildcards as in ``"dpn-*"``; all if ``None``
-    :return: names of losses, sorted
-    """
+    """Return the sorted names of the losses that match a pattern such as ``"dpn-*"``."""
     return _names("losses", pattern)
 
 
 def list_methods(pattern: str | None = None) -> list[str]:
-    """
-    :param pattern: wildcards as in ``"dpn-*"``; all if ``None``
-    :return: names of training methods, sorted
-    """
+    """Return the sorted names of the training methods that match a pattern such as ``"dpn-*"``."""
     return _names("methods", pattern)
 
 
 def list_backbones(pattern: str | None = None) -> list[str]:
-    """
-    :param pattern: wildcards as in ``"vgg*"``; all if ``None``
-    :return: names of the backbones that plugins add to timm's, sorted
-    """
+    """Return the sorted names of the backbones that plugins add to timm's, such as ``"vgg*"``."""
     return _names("backbones", pattern)
 
 
 def list_datasets(pattern: str | None = None) -> list[str]:
-    """
-    :param pattern: wildcards as in ``"torch*"``; all if ``None``
-    :return: schemes of data sources, sorted
-    """
+    """Return the sorted schemes of data sources that match a pattern such as ``"torch*"``."""
     return _names("datasets", pattern)
 
 
 def list_suites(pattern: str | None = None) -> list[str]:
-    """
-    :param pattern: wildcards as in ``"openood-*"``; all if ``None``
-    :return: names of benchmark suites, sorted
-    """
+    """Return the sorted names of the suites that match a pattern such as ``"openood-*"``."""
     return _names("suites", pattern)
-
-
-def create_detector(name: str, model: Any = None, **options: Any) -> Any:
-    """
-    :param name: a name or an alias, see :func:`list_detectors`
-    :param model: a :class:`~dpn_plugin.backbones.Backbone` or a timm model, from which the
-        detector gets all that it needs; any other network that gives logits serves detectors of
-        logits; ``None`` to score logits, or the features that an ``encoder`` would give, alone
-    :param options: arguments of the detector's class that shall not come from the model
-    :return: a ``pytorch_ood.api.Detector``
-    :raises UserError: if there is no such detector, or ``NotApplicable``, which is one: if the
-        model lacks what the detector needs
-    :raises TypeError: if an option is unknown or missing
-    """
-    factory, what = load("detectors", name), f"Detector {name!r}"
-    if model is not None:
-        # by name: this layer names the detectors and does not know them
-        options = import_module(_WIRING).arguments(what, factory, model, options)
-    else:
-        absent = {part: None for part in ("model", "encoder") if takes(factory, part)}
-        options = absent | options
-    return factory(**checked_options(what, factory, options))
 
 
 def create_loss(name: str, **options: Any) -> Any:
     """
+    Return a loss by name, a module of ``(logits, target)`` where target < 0 is OOD.
+
     :param name: a name or an alias, see :func:`list_losses`
-    :param options: arguments of the loss; ``num_classes`` may always be given and reaches those
-        that need it
-    :return: a module for ``(logits, target)``, where target < 0 is OOD
+    :param options: arguments of the loss; ``num_classes`` may always be given and is dropped if the
+        loss does not take it
     :raises UserError: if there is no such loss
-    :raises TypeError: if an option is unknown or missing
+    :raises UserTypeError: if an option is unknown or missing
     """
     factory = load("losses", name)
     if not takes(factory, "num_classes"):
         options.pop("num_classes", None)
-    return factory(**checked_options(f"Loss {name!r}", factory, options))
+    return factory(**check_options(f"Loss {name!r}", factory, options))
 
 
 def _by_name(kind: str) -> dict[str, Entry]:

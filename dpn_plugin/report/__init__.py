@@ -1,6 +1,6 @@
-"""Results as tables, pictures and one HTML page."""
+"""Records and stored outputs -> tables, figures and one HTML page."""
 
-from dpn_plugin.report.current import current_report
-from dpn_plugin.report.write import write_report
+from dpn_plugin.report.figures.simplex import simplex_figure
+from dpn_plugin.report.write import update_report, write_report
 
-__all__ = ["current_report", "write_report"]
+__all__ = ["simplex_figure", "update_report", "write_report"]

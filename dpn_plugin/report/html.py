@@ -1,7 +1,9 @@
-"""One self-contained page: no request leaves it."""
+"""The report as one self-contained HTML page, which makes no requests."""
 
 import base64
 import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
@@ -9,20 +11,24 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from dpn_plugin import __version__
-from dpn_plugin.report.comparison import comparison
-from dpn_plugin.report.figures.style import Picture
-from dpn_plugin.report.headline import headlines
-from dpn_plugin.report.leaderboard import METRICS, Standing, standings
-from dpn_plugin.report.load import Results
-from dpn_plugin.report.names import metric
-from dpn_plugin.report.pictures import Gallery
-from dpn_plugin.report.record import Record
-from dpn_plugin.report.tables import Table
-
-__all__ = ["page"]
+from dpn_plugin.bench import BenchRecord
+from dpn_plugin.report.cautions import cautions
+from dpn_plugin.report.figures import FigureSet
+from dpn_plugin.report.figures.style import ReportFigure
+from dpn_plugin.report.intervals import HeadlineInterval, headline_interval
+from dpn_plugin.report.names import dataset_title, metric
+from dpn_plugin.report.ranking import (
+    LEADERBOARD_METRICS,
+    Headline,
+    LeaderboardRow,
+    headlines,
+    leaderboard_rows,
+)
+from dpn_plugin.report.results import Results, Scope
+from dpn_plugin.report.tables import Table, paper_rows
 
 #: the leaderboard's filters: attribute of a row, label
-FILTERS = {
+_FILTERS = {
     "suite": "Suite",
     "backbone": "Backbone",
     "method": "Method",
@@ -31,9 +37,47 @@ FILTERS = {
 }
 
 
-def page(results: Results, tables: list[Table], galleries: list[Gallery]) -> str:
-    """:return: the report as HTML; names of users are escaped, styles and script are inside"""
-    rows = standings(results)
+@dataclass(frozen=True)
+class Filter:
+    """
+    A filter of the leaderboard.
+
+    :param name: attribute of a row
+    :param label: its label
+    :param options: the titles of the values
+    :param selected: the value that is selected at first, empty for all
+    """
+
+    name: str
+    label: str
+    options: dict[str, str]
+    selected: str
+
+
+@dataclass(frozen=True)
+class NotRunRow:
+    """Something that was not run, and why; a field that is empty stands for all of its kind."""
+
+    backbone: str | None
+    method: str | None
+    detector: str | None
+    dataset: str | None
+    reason: str
+    seeds: str
+
+
+@dataclass(frozen=True)
+class Card:
+    """A headline as the page shows it: with its interval and the accuracy of its networks."""
+
+    headline: Headline
+    interval: HeadlineInterval | None
+    accuracy: float | None
+
+
+def html_page(results: Results, tables: list[Table], figure_sets: list[FigureSet]) -> str:
+    """Return the report as HTML; users' names are escaped, styles and script are embedded."""
+    rows, shown = leaderboard_rows(results), headlines(results)
     return (
         _environment()
         .get_template("report.html.j2")
@@ -43,14 +87,16 @@ def page(results: Results, tables: list[Table], galleries: list[Gallery]) -> str
             title=" · ".join(dict.fromkeys(record.title for record in results.records)),
             results=results,
             records=results.records,
-            headlines=headlines(results),
-            standings=rows,
-            metrics=[metric(name) for name in METRICS],
+            cards=[_card(results, each) for each in shown],
+            cautions=cautions(results, shown),
+            leaderboard=rows,
+            metrics=[metric(name) for name in LEADERBOARD_METRICS],
             filters=_filters(rows),
             tables=tables,
-            galleries=galleries,
-            comparison=comparison(results),
-            not_run=_not_run(results.records),
+            figure_sets=figure_sets,
+            paper_rows=paper_rows(results),
+            not_run=_not_run_rows(results.records),
+            not_run_counts=_not_run_counts(results.records),
         )
     )
 
@@ -63,7 +109,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"duration": _duration, "embedded": _embedded}
+    environment.filters |= {"duration": _duration, "data_url": _data_url}
     return environment
 
 
@@ -83,44 +129,71 @@ def _assets() -> dict[str, Any]:
 
 
 def _source(text: str) -> str:
+    """Return the hash with which a content security policy allows an embedded text."""
     digest = hashlib.sha256(text.encode()).digest()
     return f"'sha256-{base64.b64encode(digest).decode()}'"
 
 
-def _filters(rows: list[Standing]) -> list[dict[str, Any]]:
+def _filters(rows: list[LeaderboardRow]) -> list[Filter]:
     found = []
-    for name, label in FILTERS.items():
-        titled = name if name != "dataset" else "dataset_title"
-        values = {getattr(row, name): getattr(row, titled) for row in rows}
-        # a filter with one choice is none, but for the sets: near or far is where to begin
-        chosen = next((each for each in ("near", "far") if each in values), "")
-        if len(values) > 1:
-            found.append(
-                {
-                    "name": name,
-                    "label": label,
-                    "values": dict(sorted(values.items())),
-                    "chosen": chosen if name == "dataset" else "",
-                }
-            )
+    for name, label in _FILTERS.items():
+        titles = {getattr(row, name): getattr(row, name) for row in rows}
+        if name == "dataset":
+            titles = _dataset_titles(rows)
+        # the page starts with one group of sets, and with all of everything else
+        groups = ("near", "far") if name == "dataset" else ()
+        selected = next((group for group in groups if group in titles), "")
+        if len(titles) > 1:
+            found.append(Filter(name, label, dict(sorted(titles.items())), selected))
     return found
 
 
-def _not_run(records: tuple[Record, ...]) -> list[dict[str, Any]]:
-    """:return: what was not run, seeds that share a reason in one row"""
-    seeds: dict[tuple[Any, ...], list[str]] = {}
+def _dataset_titles(rows: list[LeaderboardRow]) -> dict[str, str]:
+    """Return the titles of sets and groups by name."""
+    titles: dict[str, str] = {}
+    for row in rows:
+        # a group may be one set in one suite, and the mean of several in another
+        if titles.setdefault(row.dataset, row.dataset_title) != row.dataset_title:
+            titles[row.dataset] = dataset_title(row.dataset)
+    return titles
+
+
+def _card(results: Results, headline: Headline) -> Card:
+    rows, winner = results.rows(Scope(headline.suite, headline.winner.backbone)), headline.winner
+    chosen = rows[rows["metric"].eq("accuracy") & rows["method"].eq(winner.method)]["mean"].dropna()
+    accuracy = float(chosen.iloc[0]) if len(chosen) else None
+    return Card(headline, headline_interval(results, headline), accuracy)
+
+
+def _not_run_counts(records: Iterable[BenchRecord]) -> str:
+    """Return how many methods, detectors and sets were not run, for one network or for all."""
+    kinds: dict[str, set[str | None]] = {"method": set(), "detector": set(), "set": set()}
+    for each in (entry for record in records for entry in record.not_run):
+        if each.detector is not None:
+            kinds["detector"].add(each.detector)
+        elif each.dataset is not None:
+            kinds["set"].add(each.dataset)
+        else:
+            kinds["method"].add(each.method)
+    counts = [
+        f"{len(names)} {kind}{'' if len(names) == 1 else 's'}"
+        for kind, names in kinds.items()
+        if names
+    ]
+    return " and ".join(filter(None, [", ".join(counts[:-1]), *counts[-1:]]))
+
+
+def _not_run_rows(records: Iterable[BenchRecord]) -> list[NotRunRow]:
+    """Return what was not run; seeds with the same reason share a row."""
+    seeds: dict[tuple[str | None, str | None, str | None, str | None, str], list[str]] = {}
     for each in (entry for record in records for entry in record.not_run):
         key = each.backbone, each.method, each.detector, each.dataset, each.reason
         seeds.setdefault(key, []).extend([] if each.seed is None else [str(each.seed)])
-    names = ("backbone", "method", "detector", "dataset", "reason")
-    return [
-        {**dict(zip(names, key, strict=True)), "seeds": ", ".join(dict.fromkeys(own))}
-        for key, own in seeds.items()
-    ]
+    return [NotRunRow(*key, ", ".join(dict.fromkeys(own))) for key, own in seeds.items()]
 
 
-def _embedded(picture: Picture) -> str:
-    return f"data:image/png;base64,{base64.b64encode(picture.png).decode()}"
+def _data_url(figure: ReportFigure) -> str:
+    return f"data:image/png;base64,{base64.b64encode(figure.png).decode()}"
 
 
 def _duration(seconds: float) -> str:

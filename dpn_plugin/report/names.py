@@ -1,13 +1,11 @@
-"""How figures are called and printed; names of methods and detectors stay what users type."""
+"""Titles and number formats; methods and detectors are shown by the names that users type."""
 
 import math
 import re
 import zlib
 from dataclasses import dataclass
 
-__all__ = ["DASH", "MINUS", "Metric", "dataset_title", "metric", "slug", "task_title"]
-
-#: what stands where there is no figure
+#: shown in place of a missing value
 DASH = "\N{EN DASH}"
 MINUS = "\N{MINUS SIGN}"
 
@@ -23,9 +21,11 @@ _TASKS = {
 @dataclass(frozen=True)
 class Metric:
     """
-    :param title: what people call it
-    :param larger_is_better: the direction of "best"
-    :param percent: whether the fraction is printed per cent
+    The title of a metric, and how its values are compared and printed.
+
+    :param title: as shown to readers
+    :param larger_is_better: whether the largest value is the best one
+    :param percent: whether values are fractions that are printed in per cent
     """
 
     title: str
@@ -33,7 +33,7 @@ class Metric:
     percent: bool = True
 
     def text(self, value: float) -> str:
-        """:return: the figure as printed, a dash where there is none"""
+        """Return the value as printed, a dash for NaN."""
         if math.isnan(value):
             return DASH
         return f"{100 * value:.1f}" if self.percent else f"{value:.2f}"
@@ -56,27 +56,27 @@ _METRICS = {
 
 
 def metric(name: str) -> Metric:
-    """:return: the metric of this name; one that is not known is shown as it is"""
+    """Return the metric of this name; an unknown one has its name as title."""
     return _METRICS.get(name, Metric(name, percent=False))
 
 
 def task_title(task: str) -> str:
-    """:return: what people call a task of ``results.csv``"""
+    """Return the title of a task of ``results.csv``."""
     return _TASKS.get(task, task)
 
 
 def dataset_title(dataset: str) -> str:
-    """:return: what people call the data of a row"""
-    means = {"near": "Near (mean)", "far": "Far (mean)", "": "In-domain"}
-    return means.get(dataset, dataset)
+    """Return the title of a value in the column ``dataset`` of ``results.csv``."""
+    titles = {"near": "Near (mean)", "far": "Far (mean)", "": "In-domain"}
+    return titles.get(dataset, dataset)
 
 
-#: file systems take 255 bytes; an ending and the name of a temporary file come on top
+#: file systems allow 255 bytes; a suffix and the name of a temporary file are added
 _LONGEST = 150
 
 
 def slug(*names: str) -> str:
-    """:return: the names as one name of a file or anchor, with nothing that needs escaping"""
+    """Return the names joined as one file name or anchor that needs no escaping."""
     joined = "-".join(filter(None, names))
     safe = re.sub(r"[^A-Za-z0-9_.-]+", "-", joined).lstrip("-.")[:_LONGEST]
     # names that differ only in what was replaced or cut off must not share a file

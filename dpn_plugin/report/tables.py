@@ -1,15 +1,16 @@
-"""Tables in the paper's layout: a row per method, a column per measure, a block per OOD set."""
+"""
+Tables of results in the paper's layout (a row per method, a column per detector or metric, a block
+per OOD set), and the comparison with the paper's own values.
+"""
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from dpn_plugin.report.load import Results, Subject
-from dpn_plugin.report.names import Metric, dataset_title, metric, slug, task_title
-
-__all__ = ["Block", "Cell", "Table", "result_tables"]
+from dpn_plugin.report.names import MINUS, Metric, dataset_title, metric, slug, task_title
+from dpn_plugin.report.results import Results, Scope
 
 #: tasks with a table per metric, whose columns are detectors
 _BY_DETECTOR = ("ood", "misclassification")
@@ -20,13 +21,13 @@ _BY_METRIC = ("classification", "calibration", "gap")
 @dataclass(frozen=True)
 class Cell:
     """
-    One figure.
+    One value of a table.
 
-    :param mean: over seeds; NaN where there is none
+    :param mean: over seeds; NaN if it is missing
     :param std: sample standard deviation, NaN for a single seed
     :param n: the number of seeds
-    :param metric: what it measures, and how it is printed
-    :param best: whether nothing it is compared with prints better
+    :param metric: decides how it is printed
+    :param best: whether no cell that it is compared with is printed as a better value
     """
 
     mean: float
@@ -42,13 +43,13 @@ class Cell:
 
     @property
     def spread(self) -> str:
-        """The standard deviation as printed, or nothing."""
+        """The standard deviation as printed, empty for a single seed."""
         return "" if math.isnan(self.std) else self.metric.text(self.std)
 
 
 @dataclass(frozen=True)
 class Block:
-    """Rows under one heading: the methods, by name, on one data set."""
+    """The rows of one data set under its title, by method."""
 
     title: str
     rows: dict[str, tuple[Cell | None, ...]]
@@ -57,17 +58,19 @@ class Block:
 @dataclass(frozen=True)
 class Table:
     """
+    A table of results.
+
     :param key: name of its file and anchor
-    :param subject: which backbone on which suite
+    :param scope: the suite and the backbone
     :param task: as in ``results.csv``
     :param title: what it shows
     :param columns: the heads of the columns after the method
-    :param blocks: one per data set; a single one without title where there are no sets
-    :param note: what a reader must know
+    :param blocks: one per data set; a single one without title for a task without sets
+    :param note: unit, direction and number of seeds
     """
 
     key: str
-    subject: Subject
+    scope: Scope
     task: str
     title: str
     columns: tuple[str, ...]
@@ -75,29 +78,64 @@ class Table:
     note: str
 
 
+@dataclass(frozen=True)
+class PaperRow:
+    """A value of the paper, ours, and ours minus the paper's as printed."""
+
+    backbone: str
+    method: str
+    set: str
+    metric: str
+    detector: str
+    paper: Cell
+    ours: Cell
+    difference: str
+
+
 def result_tables(results: Results) -> list[Table]:
-    """:return: all tables of every backbone on every suite"""
-    return [table for subject in results.subjects() for table in _tables(results, subject)]
+    """Return all tables of every backbone on every suite."""
+    return [table for scope in results.scopes() for table in _tables(results, scope)]
 
 
-def _tables(results: Results, subject: Subject) -> Iterator[Table]:
-    titles = _block_titles(results.sets(subject.suite))
-    rows = results.of(subject)
+def paper_rows(results: Results) -> list[PaperRow]:
+    """Return every value that the paper has too, in the paper's order."""
+    found = []
+    for row in results.comparison.to_dict("records"):
+        own = metric(row["metric"])
+        sign = "+" if row["difference"] >= 0 else MINUS
+        found.append(
+            PaperRow(
+                backbone=row["backbone"],
+                method=row["method"],
+                set=dataset_title(row["dataset"]),
+                metric=own.title,
+                detector=row["detector"],
+                paper=Cell(row["paper_mean"], row["paper_std"], 0, own),
+                ours=Cell(row["mean"], row["std"], int(row["n"]), own),
+                difference=f"{sign}{own.text(abs(row['difference']))}",
+            )
+        )
+    return found
+
+
+def _tables(results: Results, scope: Scope) -> Iterator[Table]:
+    titles = _block_titles(results.sets(scope.suite))
+    rows = results.rows(scope)
     # the error on in-domain data alone is a block of its own, not other columns
     rows = rows.assign(metric=rows["metric"].str.removeprefix("in_domain_"))
     rows = rows[rows["dataset"].isin(titles)]
     for task in _BY_DETECTOR:
         for name, chosen in rows[rows["task"].eq(task)].groupby("metric", sort=False):
-            yield _table(subject, task, (str(name),), chosen, titles, "detector")
+            yield _table(scope, task, (str(name),), chosen, titles, "detector")
     for task in _BY_METRIC:
         chosen = rows[rows["task"].eq(task)]
         if len(chosen):
             metrics = tuple(dict.fromkeys(chosen["metric"]))
-            yield _table(subject, task, metrics, chosen, titles, "metric")
+            yield _table(scope, task, metrics, chosen, titles, "metric")
 
 
 def _block_titles(sets: dict[str, list[str]]) -> dict[str, str]:
-    """:return: the data sets in the order of their blocks; a group of one set has no mean"""
+    """Return the titles of the blocks by data set, in order; a group of one set has no mean."""
     titles = {"": dataset_title("")}
     for group, names in sets.items():
         if len(names) > 1:
@@ -107,7 +145,7 @@ def _block_titles(sets: dict[str, list[str]]) -> dict[str, str]:
 
 
 def _table(
-    subject: Subject,
+    scope: Scope,
     task: str,
     metrics: tuple[str, ...],
     rows: pd.DataFrame,
@@ -124,8 +162,8 @@ def _table(
     shown = metric(metrics[0]).title if across == "detector" else ""
     heads = columns if across == "detector" else [metric(name).title for name in columns]
     return Table(
-        slug(subject.suite, subject.backbone, task, metrics[0] if shown else ""),
-        subject,
+        slug(scope.suite, scope.backbone, task, metrics[0] if shown else ""),
+        scope,
         task,
         f"{task_title(task)}: {shown}" if shown else task_title(task),
         tuple(heads),
@@ -139,10 +177,10 @@ def _block(rows: pd.DataFrame, title: str, columns: list[str], across: str) -> B
     for row in rows.to_dict("records"):
         cell = Cell(row["mean"], row["std"], int(row["n"]), metric(row["metric"]))
         cells.setdefault(row["method"], {})[row[across]] = cell
-    # detectors compete with each other, metrics only within their column
-    fields = [columns] if across == "detector" else [[column] for column in columns]
-    for field in fields:
-        _mark_best(cells, field)
+    # detectors are compared with each other, metrics only within their column
+    groups = [columns] if across == "detector" else [[column] for column in columns]
+    for group in groups:
+        _mark_best(cells, group)
     shown = {name: tuple(own.get(column) for column in columns) for name, own in cells.items()}
     return Block(title, shown)
 
@@ -156,15 +194,12 @@ def _mark_best(cells: dict[str, dict[str, Cell]], columns: list[str]) -> None:
     ]
     if len(places) < 2:
         return
-    best = _best([cells[method][column] for method, column in places])
+    compared = [cells[method][column] for method, column in places]
+    best = max(compared, key=lambda c: c.mean if c.metric.larger_is_better else -c.mean)
     for method, column in places:
         cell = cells[method][column]
-        # what prints alike is equally good
+        # values that are printed alike are equally good
         cells[method][column] = replace(cell, best=cell.text == best.text)
-
-
-def _best(cells: Iterable[Cell]) -> Cell:
-    return max(cells, key=lambda c: c.mean if c.metric.larger_is_better else -c.mean)
 
 
 def _note(metrics: tuple[str, ...], rows: pd.DataFrame) -> str:

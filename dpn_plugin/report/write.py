@@ -1,40 +1,96 @@
-"""From folders of results to a page, tables and pictures."""
+"""Write the report of benchmarks, and keep the report beside a benchmark up to date."""
 
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
+from dpn_plugin._files import check_folder, file_hash, locked, write_text
+from dpn_plugin.bench import BENCH_FILE
 from dpn_plugin.errors import UserError
-from dpn_plugin.files import write_text
-from dpn_plugin.report.html import page
-from dpn_plugin.report.load import load_results
-from dpn_plugin.report.pictures import galleries
+from dpn_plugin.report.figures import draw_figures
+from dpn_plugin.report.html import html_page
+from dpn_plugin.report.results import load_results
+from dpn_plugin.report.table_text import csv_text, latex_text, markdown_text
 from dpn_plugin.report.tables import result_tables
-from dpn_plugin.report.writers import csv_text, latex_text, markdown_text
 
-__all__ = ["write_report"]
+_PAGE = "report.html"
+_LOCK = ".report.lock"
+#: the hashes of the report and of its sources, in the format of sha256sum
+_HASHES = "report.sha256"
+_SOURCES = ("results.csv", BENCH_FILE, "comparison.csv")
 
 
 def write_report(folders: str | Path | Iterable[str | Path], out: str | Path | None = None) -> Path:
     """
-    Write ``report.html``, ``tables/`` (Markdown, CSV, LaTeX) and ``figures/`` (PNG, SVG).
+    Write ``report.html``, ``tables/`` (Markdown, CSV, LaTeX), ``figures/`` (PNG, SVG) and the
+    hashes of all of them.
 
     :param folders: one or several folders that ``dpn bench`` wrote
     :param out: where to write; by default beside the results, if there is one folder
     :return: the path of ``report.html``
-    :raises UserError: if there is nothing to report on, or it cannot be written
+    :raises UserError: if there is nothing to report on, ``out`` holds files of others, or it cannot
+        be written
     """
     paths = [Path(folders)] if isinstance(folders, str | Path) else [Path(f) for f in folders]
     if out is None and len(paths) > 1:
         raise UserError("out must name a folder for the joined report of several folders.")
-    results = load_results(paths)
     target = paths[0] if out is None else Path(out)
-    tables, drawn = result_tables(results), list(galleries(results))
+    if target not in paths and not (target / _HASHES).exists():
+        check_folder(target, "report")
+    sources = _hashes(target, _SOURCES)  # first, because they may change while it is written
+    results = load_results(paths)
+    tables, figure_sets = result_tables(results), draw_figures(results)
     for table in tables:
         write_text(target / "tables" / f"{table.key}.csv", csv_text(table))
     write_text(target / "tables" / "tables.md", markdown_text(tables))
     write_text(target / "tables" / "tables.tex", latex_text(tables))
-    for gallery in drawn:
-        for picture in gallery.pictures:
-            picture.save(target / "figures")
-    write_text(target / "report.html", page(results, tables, drawn))
-    return target / "report.html"
+    for figure_set in figure_sets:
+        for figure in figure_set.figures:
+            figure.save(target / "figures")
+    write_text(target / _PAGE, html_page(results, tables, figure_sets))
+    hashes = {**_hashes(target, [*_parts(target), _PAGE]), **sources}
+    write_text(target / _HASHES, "".join(f"{each}  {name}\n" for name, each in hashes.items()))
+    return target / _PAGE
+
+
+def update_report(folder: str | Path) -> Path:
+    """
+    Write the report of a benchmark, unless it is there, undamaged, and made from these results.
+
+    This is decided by hashes, because modification times are wrong where clocks are.
+
+    :param folder: what ``dpn bench`` wrote
+    :return: the path of ``report.html``
+    :raises UserError: if it cannot be written
+    """
+    folder = Path(folder)
+    # of several processes, the one that finished its results last also checks the report last
+    with locked(folder / _LOCK):
+        if not _is_current(folder):
+            write_report(folder)
+    return folder / _PAGE
+
+
+def _is_current(folder: Path) -> bool:
+    try:
+        lines = (folder / _HASHES).read_text("utf-8").splitlines()
+        recorded = {name: digest for digest, name in (line.split("  ", 1) for line in lines)}
+    except (OSError, ValueError):
+        return False
+    # the sources are at the end: a file that was cut off lacks them
+    sources = _hashes(folder, _SOURCES)
+    return sources.keys() <= recorded.keys() and recorded == _hashes(folder, recorded)
+
+
+def _parts(folder: Path) -> list[str]:
+    paths = (path for kind in ("tables", "figures") for path in (folder / kind).glob("*"))
+    return sorted(str(path.relative_to(folder)) for path in paths)
+
+
+def _hashes(folder: Path, names: Iterable[str]) -> dict[str, str]:
+    """Return the hash of each of the files that exist."""
+    found = {}
+    for name in names:
+        with suppress(OSError):
+            found[name] = file_hash(folder / name)
+    return found

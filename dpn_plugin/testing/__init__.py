@@ -1,11 +1,11 @@
 """
 The conformance kit for authors of plugins.
 
-Every rule is a plain function; which of them a thing is held against follows from what it declares:
-its base class, ``info``, ``requires_fit``, its options. Messages say how to mend.
+Every rule is a plain function. Which rules apply to an object follows from what it declares: its
+base class, ``info``, ``requires_fit``, its options. Messages say how to fix a problem.
 """
 
-from dpn_plugin.testing.rules import CheckFailed, ConformanceWarning, Result
+from dpn_plugin.testing.checks import CheckFailed, ConformanceWarning, Result
 from dpn_plugin.testing.running import (
     check_backbone,
     check_dataset,
@@ -13,6 +13,7 @@ from dpn_plugin.testing.running import (
     check_loss,
     check_plugin,
     parametrize_with_checks,
+    run_checks,
 )
 
 __all__ = [
@@ -25,4 +26,5 @@ __all__ = [
     "check_loss",
     "check_plugin",
     "parametrize_with_checks",
+    "run_checks",
 ]

@@ -7,15 +7,15 @@ import torch
 from torch import Tensor
 
 from dpn_plugin.backbones import Backbone, create_backbone
-from dpn_plugin.testing.rules import Check, CheckSkipped, bound, require
-
-__all__ = ["backbone_checks"]
+from dpn_plugin.testing.checks import Check, CheckSkipped, checks_of, require
 
 CLASSES = 7
 
 
 class BackboneCase:
     """
+    A backbone under test.
+
     :param name: a timm id
     """
 
@@ -47,25 +47,25 @@ def is_known_to_timm(case: BackboneCase) -> None:
 
 
 def has_as_many_logits_as_classes(case: BackboneCase) -> None:
-    """num_classes is obeyed."""
+    """num_classes sets the number of logits."""
     shape = tuple(case.backbone(case.x).shape)
     require(
         shape == (3, CLASSES),
         f"3 inputs and num_classes={CLASSES} gave logits of shape {shape}",
-        "Hand num_classes on to the classifier",
+        "Pass num_classes on to the classifier",
     )
 
 
 @torch.no_grad()
-def is_its_head_on_its_encoder(case: BackboneCase) -> None:
-    """The classifier on pooled features gives what forward gives."""
+def gives_the_logits_of_its_head_on_its_encoder(case: BackboneCase) -> None:
+    """The classifier applied to the pooled features gives the same logits as forward."""
     features = case.backbone.encoder(case.x)
     width = case.backbone.num_features
-    mend = "forward must be forward_head(forward_features(x)), and get_classifier() its last layer"
+    fix = "forward must be forward_head(forward_features(x)), and get_classifier() its last layer"
     shape = tuple(features.shape)
-    require(shape == (3, width), f"features have shape {shape}, not (3, {width})", mend)
+    require(shape == (3, width), f"features have shape {shape}, not (3, {width})", fix)
     same = torch.allclose(case.backbone.head(features), case.backbone(case.x), 1e-3, 1e-5)
-    require(same, "head(encoder(x)) differs from forward(x)", mend)
+    require(same, "head(encoder(x)) differs from forward(x)", fix)
 
 
 @torch.no_grad()
@@ -75,12 +75,12 @@ def gives_the_same_logits_for_any_batching(case: BackboneCase) -> None:
     require(
         torch.allclose(alone, case.backbone(case.x), 1e-3, 1e-5),
         "logits of single inputs differ from those of a batch",
-        "Let every layer obey .eval(): use nn.Dropout and nn.BatchNorm modules, not functions",
+        "Let every layer follow .eval(): use nn.Dropout and nn.BatchNorm modules, not functions",
     )
 
 
 def trains_all_its_parameters(case: BackboneCase) -> None:
-    """Every parameter has a part in the logits."""
+    """Every parameter has an influence on the logits."""
     model = case.backbone.model
     wanted = [name for name, each in model.named_parameters() if each.requires_grad]
     found = torch.autograd.grad(
@@ -95,15 +95,12 @@ def trains_all_its_parameters(case: BackboneCase) -> None:
 RULES = (
     is_known_to_timm,
     has_as_many_logits_as_classes,
-    is_its_head_on_its_encoder,
+    gives_the_logits_of_its_head_on_its_encoder,
     gives_the_same_logits_for_any_batching,
     trains_all_its_parameters,
 )
 
 
 def backbone_checks(name: str) -> list[Check]:
-    """
-    :param name: a timm id
-    :return: the checks
-    """
-    return bound(f"backbone {name}", RULES, BackboneCase(name))
+    """Return the checks of the backbone with a timm id."""
+    return checks_of(f"backbone {name}", RULES, BackboneCase(name))

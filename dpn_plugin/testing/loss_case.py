@@ -1,4 +1,4 @@
-"""A loss that is checked: how to make it, and batches to try it on."""
+"""A loss under test: how to create it, and the batches that it is evaluated on."""
 
 import warnings
 from typing import Any
@@ -7,44 +7,51 @@ import torch
 from pytorch_ood.api import LossInfo
 from torch import Tensor
 
-from dpn_plugin.plugins.options import checked_options, takes
-
-__all__ = ["BATCHES", "LossCase"]
+from dpn_plugin.plugins import check_options, takes
 
 CLASSES = 5
-#: targets by the kind of batch; a loss that does not use OOD samples may still meet some
+#: targets by the kind of batch; a loss that does not use OOD samples may still be given some
 BATCHES = {"mixed": [0, -1, 3, 4, -1, 1, 2], "in-domain": [0, 3, 4, 1], "OOD": [-1, -1, -1]}
 
 
 class LossCase:
     """
+    A loss under test.
+
     :param factory: the class of a loss, or a function that makes one
     """
 
     def __init__(self, factory: Any) -> None:
         self.factory = factory
 
-    def made(self, **options: Any) -> Any:
-        """:return: a new loss for five classes"""
+    def create(self, **options: Any) -> Any:
+        """Return a new loss for five classes."""
         if takes(self.factory, "num_classes"):
             options["num_classes"] = CLASSES
-        return self.factory(**checked_options("The loss", self.factory, options))
+        return self.factory(**check_options("The loss", self.factory, options))
 
-    @property
     def info(self) -> LossInfo | None:
-        """What the loss declares."""
-        return getattr(self.made(), "info", None)
+        """Return what the loss declares."""
+        return getattr(self.create(), "info", None)
+
+    def gradient(self, target: list[int], scale: float = 2) -> Tensor:
+        """Return the gradient with respect to the logits; zero if the loss is a constant."""
+        logits = self.logits(target, scale=scale)
+        value = self.value(self.create(), logits, target)
+        if not value.requires_grad:  # no sample of the batch counts
+            return torch.zeros_like(logits)
+        return torch.autograd.grad(value, logits)[0]
 
     @staticmethod
     def logits(target: list[int], dtype: torch.dtype = torch.float32, scale: float = 2) -> Tensor:
-        """:return: logits that want a gradient, the same at every call"""
+        """Return logits that require a gradient, the same at every call."""
         generator = torch.Generator().manual_seed(1)
         drawn = torch.randn(len(target), CLASSES, generator=generator, dtype=torch.float64)
         return (scale * drawn).to(dtype).requires_grad_()
 
     @staticmethod
     def value(loss: Any, logits: Tensor, target: list[int] | Tensor) -> Tensor:
-        """:return: the loss; hosts warn about OOD samples that they leave out"""
+        """Return the value of the loss, without the host's warnings about ignored OOD samples."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return loss(logits, torch.as_tensor(target))

@@ -1,12 +1,22 @@
-"""One training step's forward pass, as a timm task."""
+"""One forward pass with its loss, and the optimizer and schedule of a recipe."""
 
 from typing import Any
 
 import torch
+from timm.optim import create_optimizer_v2, list_optimizers
+from timm.scheduler import create_scheduler_v2
 from timm.task import ClassificationTask
+from timm.utils import unwrap_model
 from torch import Tensor, nn
 
-__all__ = ["GroupedTask", "NonFinite"]
+from dpn_plugin._distributed import Processes
+from dpn_plugin.backbones import Backbone
+from dpn_plugin.data import Batches, Transform
+from dpn_plugin.errors import unknown_name
+from dpn_plugin.runs import Recipe
+from dpn_plugin.training.data import TrainingData
+
+_BATCH = 256
 
 
 class NonFinite(RuntimeError):
@@ -15,8 +25,8 @@ class NonFinite(RuntimeError):
 
 class GroupedTask(ClassificationTask):
     """
-    In-domain and OOD samples of one batch through one forward pass, the loss averaged over each
-    group on its own.
+    Passes in-domain and OOD samples through the model together, and averages the loss over each
+    group separately.
 
     :param model: gives logits
     :param criterion: a loss with ``reduction="none"``
@@ -32,23 +42,24 @@ class GroupedTask(ClassificationTask):
 
     def forward(self, input: Tensor, target: Tensor) -> dict[str, Tensor]:
         """
+        Return ``loss``, the sum of ``loss_in`` and ``loss_out``, the logits as ``output``, and the
+        number of correct predictions as ``correct``.
+
         :param input: ready for the model
         :param target: labels; below 0 is OOD
-        :return: ``loss`` is the sum of ``loss_in`` and ``loss_out``; ``output`` are the logits;
-            ``correct`` counts right predictions
         :raises NonFinite: if the logits or the loss are not finite
         """
         logits = self.logits(self.trainable_module, input)
-        return self.assessed(self.criterion, logits, target)
+        return self.losses(self.criterion, logits, target)
 
     def logits(self, model: nn.Module, input: Tensor) -> Tensor:
-        """:return: float32 logits of ``model``"""
+        """Return the float32 logits of ``model``."""
         with torch.autocast(input.device.type, dtype=torch.bfloat16, enabled=self.amp):
             return model(input).float()
 
     @staticmethod
-    def assessed(criterion: Any, logits: Tensor, target: Tensor) -> dict[str, Tensor]:
-        """:return: the parts of the loss and the number of right predictions"""
+    def losses(criterion: Any, logits: Tensor, target: Tensor) -> dict[str, Tensor]:
+        """Return the parts of the loss and the number of correct predictions."""
         if not torch.isfinite(logits.detach()).all():
             raise NonFinite("the logits are not finite")
         values = criterion(logits, target)
@@ -70,3 +81,99 @@ class GroupedTask(ClassificationTask):
 def _mean(values: Tensor, group: Tensor) -> Tensor:
     weights = group.to(values.dtype)
     return (values * weights).sum() / weights.sum().clamp(min=1)
+
+
+@torch.no_grad()
+def held_out_metrics(
+    task: GroupedTask,
+    criterion: nn.Module,
+    data: TrainingData,
+    transform: Transform,
+    processes: Processes,
+) -> dict[str, float]:
+    """
+    Return loss and accuracy over the held-out samples of both kinds.
+
+    :param task: holds the model; its moving average is evaluated if it has one
+    :param criterion: the objective, with ``reduction="none"``
+    :param data: holds the samples
+    :param transform: what brings a batch to the model
+    :param processes: each of which evaluates a share
+    :raises NonFinite: if logits or loss are not finite
+    """
+    model = task.get_eval_model(ema=task.has_ema())
+    model.eval()
+    sums = torch.zeros(5, dtype=torch.float64)  # losses, counts, correct predictions
+    for samples in data.held_out_parts:
+        batches = Batches(
+            samples, _BATCH, shuffle=False, rank=processes.rank, world=processes.world
+        )
+        for x, y in batches.epoch(0):
+            if len(y):
+                logits = task.logits(model, transform(x.to(processes.device)))
+                sums += _sums(task.losses(criterion, logits, y.to(processes.device)), y)
+    model.train()
+    loss_in, loss_out, count, count_out, correct = processes.all_reduce_sum(sums).tolist()
+    loss = loss_in / max(1.0, count) + loss_out / max(1.0, count_out)
+    return {"held_out_loss": loss, "held_out_accuracy": correct / max(1.0, count)}
+
+
+def _sums(result: dict[str, Tensor], y: Tensor) -> Tensor:
+    inside = int((y >= 0).sum())
+    outside = len(y) - inside
+    losses = [float(result["loss_in"]) * inside, float(result["loss_out"]) * outside]
+    return torch.tensor([*losses, inside, outside, int(result["correct"])], dtype=torch.float64)
+
+
+def create_task(
+    backbone: Backbone, criterion: nn.Module, recipe: Recipe, processes: Processes
+) -> GroupedTask:
+    """Return the network with its objective, averaged, compiled and distributed as configured."""
+    backbone = backbone.to(processes.device)
+    if recipe.channels_last:
+        backbone = backbone.to(memory_format=torch.channels_last)
+    task = GroupedTask(backbone, criterion, processes.device, recipe.amp)
+    if recipe.ema_decay is not None:
+        task.setup_ema(decay=recipe.ema_decay)
+    if recipe.compile:
+        task.compile()
+    if processes.world > 1:
+        gpu = processes.device.type == "cuda"
+        task.prepare_distributed([processes.device] if gpu else None)
+    return task
+
+
+def create_optimizer(task: GroupedTask, recipe: Recipe) -> torch.optim.Optimizer:
+    """
+    Return the optimizer of the recipe.
+
+    :raises UserError: if timm has no such optimizer
+    """
+    if recipe.optimizer not in list_optimizers():
+        raise unknown_name("optimizer", recipe.optimizer, list_optimizers())
+    return create_optimizer_v2(
+        unwrap_model(task.get_trainable_module()),
+        opt=recipe.optimizer,
+        lr=recipe.lr,
+        momentum=recipe.momentum,
+        weight_decay=recipe.weight_decay,
+    )
+
+
+def create_schedule(optimizer: torch.optim.Optimizer, recipe: Recipe, steps: int) -> Any:
+    """
+    Return timm's scheduler of the learning rate.
+
+    It is updated every step: updated every epoch, the first epoch of a warm-up would run entirely
+    at the lowest rate.
+
+    :param steps: in an epoch
+    """
+    schedule, _ = create_scheduler_v2(
+        optimizer,
+        num_epochs=recipe.epochs,
+        updates_per_epoch=steps,
+        step_on_epochs=False,
+        **recipe.schedule.model_dump(),
+    )
+    return schedule

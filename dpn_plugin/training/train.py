@@ -1,34 +1,43 @@
 """From a configuration to a trained run."""
 
-import shutil
 import time
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import nn
 
-from dpn_plugin.backbones import mc_dropout
-from dpn_plugin.backbones.inputs import check_name
-from dpn_plugin.data import Library
+from dpn_plugin._distributed import Processes
+from dpn_plugin._files import file_hash, json_hash
+from dpn_plugin._signals import StopRequest, stop_on_signals
+from dpn_plugin.backbones import check_name, mc_dropout
+from dpn_plugin.data import DatasetCache
 from dpn_plugin.errors import UserError
-from dpn_plugin.files import file_hash
 from dpn_plugin.plugins import registry
-from dpn_plugin.sealed import digest
-from dpn_plugin.training.checkpoint import Checkpoints, write_weights
-from dpn_plugin.training.config import TrainConfig
-from dpn_plugin.training.history import write_history
-from dpn_plugin.training.loop import Monitor, Trainer
-from dpn_plugin.training.material import Material, load_material
-from dpn_plugin.training.methods import Method, Network
-from dpn_plugin.training.processes import Processes
-from dpn_plugin.training.recipe import Recipe
-from dpn_plugin.training.record import CHECKPOINTS, known_record, sweep, write_record
-from dpn_plugin.training.run import Run, fresh_backbone, method_of, open_run
-from dpn_plugin.training.scoring import HELD_OUT, write_held_out
-from dpn_plugin.training.stopping import StopRequest, stop_on_signals
-
-__all__ = ["Silent", "train"]
+from dpn_plugin.runs import (
+    CHECKPOINTS,
+    HELD_OUT_FILE,
+    Checkpoints,
+    Method,
+    Network,
+    NetworkRecord,
+    Recipe,
+    RunRecord,
+    TrainConfig,
+    TrainedRun,
+    create_network,
+    load_or_create_record,
+    method_of,
+    open_run,
+    remove_checkpoints,
+    remove_leftovers,
+    write_held_out,
+    write_history,
+    write_run_record,
+    write_weights,
+)
+from dpn_plugin.training.data import TrainingData, load_training_data
+from dpn_plugin.training.monitor import SilentMonitor, TrainingMonitor
+from dpn_plugin.training.trainer import Trainer
 
 
 def train(
@@ -36,147 +45,138 @@ def train(
     out: str | Path,
     *,
     root: str | Path = "data",
-    base: Path | None = None,
+    base: str | Path | None = None,
     device: str = "auto",
     force: bool = False,
-    monitor: Monitor | None = None,
-    material: Material | None = None,
-) -> Run:
+    is_ours: bool = False,
+    monitor: TrainingMonitor | None = None,
+    data: TrainingData | None = None,
+) -> TrainedRun:
     """
-    Train all networks of the method, or what is missing of them.
+    Train all networks of the method, or those that are missing.
 
     :param config: what to train
     :param out: the run's folder
     :param root: the folder of downloaded data sets
     :param base: where relative paths of sources start; the current folder if ``None``
     :param device: ``"cpu"``, ``"cuda"``, ... or ``"auto"``
-    :param force: throw away another run that is in the folder
-    :param monitor: is told of every step and epoch
-    :param material: the data, if it is loaded already
+    :param force: replace another run that is in the folder
+    :param is_ours: the folder is known to be a run folder, though it may hold other files
+    :param monitor: receives every step and epoch
+    :param data: the training data, if it is loaded already
     :raises UserError: if something does not fit; ``Stopped`` if the user interrupts
     """
     out, processes, method = Path(out), Processes.join(device), method_of(config)
     check_name(config.backbone)
-    record = processes.from_primary(lambda: known_record(out, config, processes, force))
-    if record["finished"] and processes.from_primary(lambda: _is_whole(out, record)):
+    record = processes.broadcast(
+        lambda: load_or_create_record(out, config, processes, force=force, is_ours=is_ours)
+    )
+    if record.finished and processes.broadcast(lambda: _has_intact_files(out, record)):
         return open_run(out)
-    if material is None:
-        material = load_material(config, method, Library(root, base or Path()))
-    _describe(record, material, out)
+    if data is None:
+        data = load_training_data(config, method, DatasetCache(root, base or Path()))
+    _describe_data(record, data, out)
     with stop_on_signals() as stop:
         for index, network in enumerate(method.networks):
-            if network.name not in record["networks"]:
-                checkpoints = _checkpoints(out, record, network)
-                trainer = _trainer(config, method, network, index, material, checkpoints, processes)
-                processes.from_primary(lambda: _claim(out, record))
-                _finish(trainer, network, record, out, monitor or Silent(), stop)
-    processes.from_primary(lambda: _close(Run(out, config, record), material, processes))
+            if network.name not in record.networks:
+                trainer = _create_trainer(record, out, method, index, data, processes)
+                processes.broadcast(lambda: _take_folder(out, record))
+                _train_network(trainer, network, record, out, monitor or SilentMonitor(), stop)
+    processes.broadcast(lambda: _finalize(out, record, data, processes))
     return open_run(out)
 
 
-class Silent:
-    """A monitor that says nothing."""
-
-    def started(self, steps: int, done: int) -> None: ...
-
-    def stepped(self, images: int, parts: dict[str, float]) -> None: ...
-
-    def finished_epoch(self, row: dict[str, float]) -> None: ...
-
-
-def _describe(record: dict[str, Any], material: Material, out: Path) -> None:
-    """Add the data to the record; refuse to go on with other data than the run began with."""
-    described = _description(material)
-    if record.get("data", described["data"]) != described["data"]:
+def _describe_data(record: RunRecord, data: TrainingData, out: Path) -> None:
+    """Add the data to the record; refuse to continue with other data than the run started with."""
+    fingerprints = data.compute_fingerprints()
+    if record.data and record.data != fingerprints:
         raise UserError(
-            f"The data is not what the run in {out} began with, though it has the same name. "
-            "Use another folder, or bring back the data."
+            f"The data is not what the run in {out} started with, though it has the same name. "
+            "Use another folder, or restore the data."
         )
-    record |= described
+    record.data = fingerprints
+    record.classes = list(data.train.classes)
+    record.input_shape = tuple(data.train.inputs.shape[1:])
+    record.samples = {name: len(part) for name, part in data.parts.items()}
 
 
-def _claim(out: Path, record: dict[str, Any]) -> None:
-    """The folder is ours from here on: all that a user may have got wrong has been tried."""
-    sweep(out, record)
-    write_record(out, record)
+def _take_folder(out: Path, record: RunRecord) -> None:
+    """Write the record, once everything that a user may have got wrong has been checked."""
+    remove_leftovers(out, record)
+    write_run_record(out, record)
 
 
-def _is_whole(out: Path, record: dict[str, Any]) -> bool:
-    """Whether all that can be made again without training is there, as it was written."""
-    known = record.get("files", {})
+def _has_intact_files(out: Path, record: RunRecord) -> bool:
+    """Whether the files that can be written again without training are there, undamaged."""
+    known = record.files
     return all((out / name).is_file() and file_hash(out / name) == known[name] for name in known)
 
 
-def _close(run: Run, material: Material, processes: Processes) -> None:
-    record = run.record
-    if "files" not in record or not _is_whole(run.folder, record):
-        record["files"] = write_history(run.folder, record["networks"])
-    record["files"][HELD_OUT] = write_held_out(run, material, processes.device)
-    shutil.rmtree(run.folder / CHECKPOINTS, ignore_errors=True)
-    record["finished"] = True
-    write_record(run.folder, record)
+def _finalize(out: Path, record: RunRecord, data: TrainingData, processes: Processes) -> None:
+    if not record.files or not _has_intact_files(out, record):
+        record.files = write_history(out, record.networks)
+    run = TrainedRun(out, record)
+    record.files[HELD_OUT_FILE] = write_held_out(run, data.held_out_parts, processes.device)
+    remove_checkpoints(out, record.config)
+    record.finished = True
+    write_run_record(out, record)
 
 
-def _checkpoints(out: Path, record: dict[str, Any], network: Network) -> Checkpoints:
-    owner = digest([record["config"], record["data"], network.name])
-    return Checkpoints(out / CHECKPOINTS / network.name, owner)
-
-
-def _trainer(
-    config: TrainConfig,
+def _create_trainer(
+    record: RunRecord,
+    out: Path,
     method: Method,
-    network: Network,
     index: int,
-    material: Material,
-    checkpoints: Checkpoints,
+    data: TrainingData,
     processes: Processes,
 ) -> Trainer:
-    seed = config.seed * 1000 + index  # members of an ensemble differ, runs with other seeds too
+    config, network = record.config, method.networks[index]
+    seed = config.seed * 1000 + index  # members of an ensemble differ, and so do runs
     torch.manual_seed(seed)
-    shape = tuple(material.train.inputs.shape[1:])
-    backbone = fresh_backbone(config, network, shape, material.num_classes)
+    backbone = create_network(config, network, record.input_shape, data.num_classes)
     if method.passes > 1:
         with mc_dropout(backbone):
             pass  # a network without dropout is refused now, not after its training
+    owner = json_hash([config.model_dump(mode="json"), record.code, record.data, network.name])
     return Trainer(
         backbone,
-        _losses(config.recipe, method, material.num_classes),
-        material.for_network(network),
-        material.transform(backbone),
-        _recipe(config.recipe, method),
-        checkpoints,
+        _create_losses(config.recipe, method, backbone.num_classes),
+        data.for_network(network),
+        data.create_transform(backbone),
+        _adapt_recipe(config.recipe, method),
+        Checkpoints(out / CHECKPOINTS / network.name, owner),
         processes,
         seed,
     )
 
 
-def _finish(
+def _train_network(
     trainer: Trainer,
     network: Network,
-    record: dict[str, Any],
+    record: RunRecord,
     out: Path,
-    monitor: Monitor,
+    monitor: TrainingMonitor,
     stop: StopRequest,
 ) -> None:
-    begun = time.monotonic()
+    start = time.monotonic()
     weights = trainer.run(monitor, stop)
 
-    def keep() -> None:
-        record["networks"][network.name] = {
-            "sha256": write_weights(out / f"{network.name}.safetensors", weights),
-            "seconds": round(time.monotonic() - begun, 1),
-            "history": trainer.history,
-        }
-        record["transform"] = trainer.transform.description()
-        record["files"] = write_history(out, record["networks"])
-        write_record(out, record)
+    def save() -> None:
+        record.networks[network.name] = NetworkRecord(
+            sha256=write_weights(out / f"{network.name}.safetensors", weights),
+            seconds=round(time.monotonic() - start, 1),
+            history=trainer.history,
+        )
+        record.transform = trainer.transform
+        record.files = write_history(out, record.networks)
+        write_run_record(out, record)
         trainer.checkpoints.remove()
 
-    trainer.processes.from_primary(keep)
+    trainer.processes.broadcast(save)
 
 
-def _losses(recipe: Recipe, method: Method, num_classes: int) -> tuple[nn.Module, nn.Module]:
-    """:return: the objective for training and, apart from its state, for selection"""
+def _create_losses(recipe: Recipe, method: Method, num_classes: int) -> tuple[nn.Module, nn.Module]:
+    """Return the objective for training and a second one, with its own state, for selection."""
     options = dict(method.loss_options)
     if method.gamma_option:
         options.setdefault(method.gamma_option, recipe.gamma)
@@ -185,16 +185,7 @@ def _losses(recipe: Recipe, method: Method, num_classes: int) -> tuple[nn.Module
     return training, selection
 
 
-def _recipe(recipe: Recipe, method: Method) -> Recipe:
+def _adapt_recipe(recipe: Recipe, method: Method) -> Recipe:
     if method.adam_only and recipe.optimizer.startswith("sgd"):
         return recipe.model_copy(update={"optimizer": "adam", "lr": 5e-4})
     return recipe
-
-
-def _description(material: Material) -> dict[str, Any]:
-    return {
-        "classes": list(material.train.classes),
-        "input_shape": list(material.train.inputs.shape[1:]),
-        "samples": {name: len(part) for name, part in vars(material).items() if part is not None},
-        "data": material.fingerprints(),
-    }

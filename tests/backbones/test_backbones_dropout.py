@@ -21,7 +21,7 @@ def test_passes_differ_inside_and_agree_outside(name: str) -> None:
         assert torch.equal(backbone(x), backbone(x))
 
 
-def test_the_mean_of_many_passes_is_the_plain_answer_of_a_linear_head() -> None:
+def test_the_mean_of_many_passes_is_the_deterministic_output_of_a_linear_head() -> None:
     torch.manual_seed(0)
     backbone = create_backbone("test_resnet", 3, image_size=32, drop_rate=0.5).eval()
     x = torch.randn(1, 3, 32, 32)
@@ -47,7 +47,7 @@ def test_stochastic_depth_stays_off() -> None:
         assert not any(m.training for m in model.modules() if hasattr(m, "drop_prob"))
 
 
-def test_every_module_is_as_it_was_also_after_an_error() -> None:
+def test_the_mode_of_every_module_is_restored_also_after_an_error() -> None:
     model = nn.Sequential(nn.BatchNorm1d(2).eval(), nn.Dropout(0.5), nn.Linear(2, 2).eval())
     before = [module.training for module in model.modules()]
     with pytest.raises(KeyError), mc_dropout(model):

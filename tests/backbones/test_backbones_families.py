@@ -1,4 +1,4 @@
-"""A small model of every timm family that is quick enough, split and joined again."""
+"""Features and head of a small model of every timm family that is fast enough."""
 
 import pytest
 import timm

@@ -50,14 +50,14 @@ def test_resnet18_gets_the_usual_cifar_stem() -> None:
     assert model.forward_features(torch.randn(1, 3, 32, 32)).shape == (1, 512, 4, 4)
 
 
-def test_a_vision_transformer_cuts_patches_of_four_pixels() -> None:
+def test_a_vision_transformer_gets_patches_of_four_pixels() -> None:
     model = create_backbone("test_vit", 10, in_chans=1, image_size=28).model
     assert model.patch_embed.grid_size == (7, 7)
 
 
 @pytest.mark.parametrize("size", [8, 28])
 @pytest.mark.parametrize("name", ["test_resnet", "densenet121", "test_vit", "test_efficientnet"])
-def test_tiny_images_fit_as_they_are(name: str, size: int) -> None:
+def test_tiny_images_are_not_resized(name: str, size: int) -> None:
     backbone = create_backbone(name, 3, in_chans=1, image_size=size)
     assert backbone.input_size == (1, size, size)
     assert backbone.eval()(torch.randn(2, 1, size, size)).shape == (2, 3)
@@ -82,7 +82,9 @@ def test_tiny_images_fit_as_they_are(name: str, size: int) -> None:
         ("halonet_h1", 32, "auto", ("default", 256)),
     ],
 )
-def test_the_plan(name: str, image_size: int | None, stem: str, plan: tuple[str, int]) -> None:
+def test_stem_and_size_of_the_input(
+    name: str, image_size: int | None, stem: str, plan: tuple[str, int]
+) -> None:
     assert plan_input(name, image_size, stem) == plan
 
 
@@ -93,13 +95,13 @@ def test_images_for_flexible_models_are_never_shrunk(name: str, image_size: int)
     assert fixed or size >= image_size
 
 
-def test_a_family_without_small_stem_names_those_with_one() -> None:
+def test_the_message_for_a_family_without_small_stem_lists_those_with_one() -> None:
     assert not supports_small_stem("swin_tiny_patch4_window7_224")
     with pytest.raises(UserError, match=r"swin_tiny.*resnet, .*vision_transformer"):
         plan_input("swin_tiny_patch4_window7_224", 32, "small")
 
 
-def test_bad_plans_are_refused() -> None:
+def test_invalid_stems_and_sizes_are_refused() -> None:
     with pytest.raises(UserError, match="stem must be 'auto', 'default' or 'small', not 'tiny'"):
         plan_input("resnet18", 32, "tiny")
     with pytest.raises(UserError, match="image_size must be positive, not 0"):

@@ -44,9 +44,9 @@ def test_dropout_is_the_papers_and_scales_with_drop_rate() -> None:
 def test_without_dropout_training_passes_agree() -> None:
     model, x = vgg(drop_rate=0.0).train(), torch.randn(4, 3, 32, 32)
     assert torch.equal(model(x), model(x))
-    dropping = vgg().train()
-    assert not torch.equal(dropping(x), dropping(x))
-    assert torch.equal(dropping.eval()(x), dropping(x))
+    with_dropout = vgg().train()
+    assert not torch.equal(with_dropout(x), with_dropout(x))
+    assert torch.equal(with_dropout.eval()(x), with_dropout(x))
 
 
 @pytest.mark.parametrize(("size", "left"), [(8, 1), (28, 1), (32, 1), (64, 2)])

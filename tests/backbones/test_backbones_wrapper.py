@@ -1,4 +1,4 @@
-"""Any timm id, wrapped once."""
+"""Backbones of any timm id."""
 
 import pickle
 
@@ -47,7 +47,7 @@ def test_channels_last_maps_come_out_channels_first() -> None:
     torch.testing.assert_close(maps[0, :, 1, 2], backbone.model.forward_features(x)[0, 1, 2])
 
 
-def test_a_convolutional_head_is_seen_as_linear() -> None:
+def test_a_convolutional_head_counts_as_linear() -> None:
     backbone = create_backbone("dla46x_c", 3).eval()
     x = inputs(backbone, 1)
     assert isinstance(backbone.model.get_classifier(), torch.nn.Conv2d)
@@ -57,7 +57,7 @@ def test_a_convolutional_head_is_seen_as_linear() -> None:
     )
 
 
-def test_a_head_that_is_not_linear_says_so() -> None:
+def test_a_head_that_is_not_linear_has_no_weight() -> None:
     backbone = create_backbone("repvit_m1", 3, image_size=32).eval()
     x = inputs(backbone)
     torch.testing.assert_close(backbone.head(backbone.encoder(x)), backbone(x))
@@ -73,7 +73,7 @@ def test_missing_feature_maps_are_named() -> None:
         backbone.feature_maps(inputs(backbone))
 
 
-def test_weights_are_timms_own() -> None:
+def test_weights_have_timms_keys() -> None:
     backbone = create_backbone("test_resnet", 3)
     plain = timm.create_model("test_resnet", num_classes=3)
     plain.load_state_dict(backbone.model.state_dict())
@@ -89,7 +89,7 @@ def test_a_backbone_can_be_pickled() -> None:
     assert again.input_size == backbone.input_size
 
 
-def test_creation_leaves_the_model_ready_to_train_and_untouched() -> None:
+def test_creation_leaves_the_model_in_training_mode_and_unchanged() -> None:
     torch.manual_seed(1)
     backbone = create_backbone("test_resnet", 3)
     after = torch.rand(1)
@@ -114,7 +114,7 @@ def test_drop_rate_reaches_timm() -> None:
     assert create_backbone("test_resnet", 3, drop_rate=0.25).model.drop_rate == 0.25
 
 
-def test_unknown_backbone_offers_the_nearest() -> None:
+def test_an_unknown_backbone_is_reported_with_the_nearest_names() -> None:
     with pytest.raises(UserError, match=r"Unknown backbone 'resnet81'.*'resnet18'"):
         create_backbone("resnet81", 3)
     with pytest.raises(UserError, match="'vgg16_cifar'"):
@@ -131,7 +131,7 @@ def test_inputs_of_another_shape_are_refused_naming_both() -> None:
 
 
 @pytest.mark.parametrize("name", ["efficientvim_m1", "swiftformer_xs", "efficientformerv2_s0"])
-def test_a_model_with_several_heads_is_refused_in_a_sentence(name: str) -> None:
+def test_a_model_with_several_heads_is_refused(name: str) -> None:
     if not timm.is_model(name):
         pytest.skip("timm is older than this model")
     with pytest.raises(UserError, match=f"{name}.*cannot be split"):
@@ -146,12 +146,12 @@ def test_an_argument_out_of_range_is_named(argument: str, value: float) -> None:
         create_backbone("test_resnet", **{"num_classes": 3, argument: value})
 
 
-def test_what_timm_cannot_build_is_refused_in_a_sentence() -> None:
+def test_a_model_that_timm_cannot_build_is_refused() -> None:
     with pytest.raises(UserError, match="cannot build 'vgg16_cifar'"):
         create_backbone("vgg16_cifar", 3, pretrained=True)
 
 
 @pytest.mark.filterwarnings("ignore:CSATv2")
-def test_a_model_that_fails_on_the_planned_input_is_refused_in_a_sentence() -> None:
+def test_a_model_that_fails_on_the_planned_input_is_refused() -> None:
     with pytest.raises(UserError, match=r"'csatv2' fails on inputs of \(1, 96, 96\)"):
         create_backbone("csatv2", 3, in_chans=1, image_size=32)

@@ -1,4 +1,4 @@
-"""Who does the runs: several processes end as one does, whatever happens to them."""
+"""Executors: several processes give the same results as one, also if some of them die."""
 
 import multiprocessing
 import sys
@@ -7,32 +7,32 @@ from pathlib import Path
 
 import pytest
 import torch
-from tiny_bench import FORKS, POINTS, Told, bench, record, suite_file, times, work
+from child_processes import FORKSERVER
+from tiny_bench import POINTS, RecordingMonitor, bench, file_hashes, record, suite_file, write_times
 
-from dpn_plugin.bench import LocalExecutor
-from dpn_plugin.bench.board import TRIES
-from dpn_plugin.bench.on_ray import RayExecutor
-from dpn_plugin.bench.pool import PoolExecutor
-from dpn_plugin.cli.executors import make_executor
+from dpn_plugin.bench import LocalExecutor, PoolExecutor, RayExecutor
+from dpn_plugin.bench.execution.workers import ATTEMPTS
+from dpn_plugin.cli.bench import make_executor
 from dpn_plugin.errors import UserError
+from dpn_plugin.training import StepMetrics
 
 
-def below(pid: int) -> list[int]:
-    """The processes that come from this one."""
+def descendants(pid: int) -> list[int]:
+    """The child processes of a process, and theirs."""
     path = Path(f"/proc/{pid}/task/{pid}/children")
     found = [int(word) for word in path.read_text().split()] if path.exists() else []
-    return found + [other for child in found for other in below(child)]
+    return found + [other for child in found for other in descendants(child)]
 
 
-class Killer(Told):
-    """Kills all workers with -9 whenever one tells of a step, so many times."""
+class Killer(RecordingMonitor):
+    """Kills all workers with SIGKILL when one reports a step, ``most`` times."""
 
     def __init__(self, most: int) -> None:
         super().__init__()
         self.most = most
 
-    def stepped(self, images: int, parts: dict[str, float]) -> None:
-        super().stepped(images, parts)
+    def stepped(self, images: int, metrics: StepMetrics) -> None:
+        super().stepped(images, metrics)
         if self.most:
             self.most -= 1
             for worker in multiprocessing.active_children():
@@ -45,49 +45,55 @@ def suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def alone(suite: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("alone")
+def one_process(suite: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("one-process")
     bench(suite, out)
     return out
 
 
-def test_two_at_a_time_end_as_one_after_the_other(suite: Path, alone: Path, tmp_path: Path) -> None:
-    told = bench(suite, tmp_path, executor=PoolExecutor(2))
-    assert len(told.units) == 2
-    assert told.steps
-    assert "mahalanobis" in told.detectors
-    assert work(tmp_path) == work(alone)
-    assert record(tmp_path)["not_run"] == record(alone)["not_run"]
-    before = times(tmp_path)
+def test_two_runs_at_a_time_give_the_same_files(
+    suite: Path, one_process: Path, tmp_path: Path
+) -> None:
+    monitor = bench(suite, tmp_path, executor=PoolExecutor(2))
+    assert len(monitor.runs) == 2
+    assert monitor.steps
+    assert "mahalanobis" in monitor.detectors
+    assert file_hashes(tmp_path) == file_hashes(one_process)
+    assert record(tmp_path)["not_run"] == record(one_process)["not_run"]
+    before = write_times(tmp_path)
     assert bench(suite, tmp_path, executor=PoolExecutor(2)).steps == 0
-    assert times(tmp_path) == before
+    assert write_times(tmp_path) == before
     assert multiprocessing.active_children() == []
 
 
-def test_workers_are_killed(suite: Path, alone: Path, tmp_path: Path) -> None:
-    told = bench(suite, tmp_path, told=Killer(2), executor=PoolExecutor(2))
-    assert any("died (exit code -9)" in message for message in told.warnings)
-    assert work(tmp_path) == work(alone)
+def test_runs_of_killed_workers_are_continued(
+    suite: Path, one_process: Path, tmp_path: Path
+) -> None:
+    monitor = bench(suite, tmp_path, monitor=Killer(2), executor=PoolExecutor(2))
+    assert any("died (exit code -9)" in message for message in monitor.warnings)
+    assert file_hashes(tmp_path) == file_hashes(one_process)
 
 
-def test_a_unit_whose_workers_always_die_is_given_up(suite: Path, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=f"died {TRIES} times"):
-        bench(suite, tmp_path, told=Killer(1000), executor=PoolExecutor(1))
+def test_a_run_whose_workers_always_die_fails(suite: Path, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=f"died {ATTEMPTS} times"):
+        bench(suite, tmp_path, monitor=Killer(1000), executor=PoolExecutor(1))
 
 
-def in_pool(suite: Path, out: Path) -> None:
+def bench_in_pool(suite: Path, out: Path) -> None:
     torch.set_num_threads(1)
     bench(suite, out, executor=PoolExecutor(2))
 
 
-def test_workers_end_with_a_killed_parent(suite: Path, alone: Path, tmp_path: Path) -> None:
-    parent = FORKS.Process(target=in_pool, args=(suite, tmp_path))
+def test_workers_exit_when_their_parent_is_killed(
+    suite: Path, one_process: Path, tmp_path: Path
+) -> None:
+    parent = FORKSERVER.Process(target=bench_in_pool, args=(suite, tmp_path))
     parent.start()
     while not list(tmp_path.rglob("run.json")):
         assert parent.is_alive()
         time.sleep(0.05)
     assert parent.pid
-    workers = [Path(f"/proc/{pid}/cmdline") for pid in below(parent.pid)]
+    workers = [Path(f"/proc/{pid}/cmdline") for pid in descendants(parent.pid)]
     assert len(workers) >= 2
     parent.kill()
     parent.join()
@@ -98,7 +104,7 @@ def test_workers_end_with_a_killed_parent(suite: Path, alone: Path, tmp_path: Pa
     else:
         pytest.fail("a worker outlives its parent")
     bench(suite, tmp_path)
-    assert work(tmp_path) == work(alone)
+    assert file_hashes(tmp_path) == file_hashes(one_process)
 
 
 def test_executors_by_name() -> None:

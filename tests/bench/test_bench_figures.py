@@ -8,12 +8,12 @@ import pandas as pd
 import pytest
 import torch
 from sklearn.metrics import auc, precision_recall_curve, roc_auc_score, roc_curve
-from tiny_bench import DIGITS, Told, bench, record, results, suite_file
+from tiny_bench import DIGITS, RecordingMonitor, bench, record, results, suite_file
 
 from dpn_plugin import create_detector
 from dpn_plugin.backbones import Backbone
-from dpn_plugin.bench.measure import gap_rows
 from dpn_plugin.detectors import GaussianKL
+from dpn_plugin.evaluation.rows import gap_rows
 from dpn_plugin.outputs import OutputStore
 
 METHODS = ("baseline", "dpn-minus", "mcdp", "deep-ensemble", "binary", "edl")
@@ -22,7 +22,7 @@ KEYS = ["backbone", "method", "seed", "task", "detector", "dataset", "metric"]
 
 
 @pytest.fixture(scope="module")
-def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Told]:
+def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, RecordingMonitor]:
     out = tmp_path_factory.mktemp("figures")
     suite = suite_file(out, DIGITS)
     return out, bench(suite, out, methods=METHODS, detectors=DETECTORS, epochs=4, limit=250)
@@ -47,7 +47,7 @@ def figure(out: Path, **wanted: str) -> float:
 
 
 def uncertainty(arrays: dict[str, np.ndarray], detector: str) -> np.ndarray:
-    # the detector itself: another formula may tie samples that this one tells apart
+    # the detector itself: another formula may give two samples the same score
     return (
         create_detector(detector).predict_logits(torch.from_numpy(arrays["logits"].copy())).numpy()
     )
@@ -98,7 +98,7 @@ def test_accuracy_and_misclassification_are_what_scikit_learn_finds(done) -> Non
     assert figure(out, metric="aupr", **wanted) == pytest.approx(auc(recall, precision))
 
 
-def test_averages_are_scored_by_the_paper_s_three_measures(done) -> None:
+def test_averaged_predictions_are_scored_by_three_measures(done) -> None:
     out, _ = done
     for method in ("mcdp", "deep-ensemble"):
         arrays, noise = stored(out, method, "in_domain_test"), stored(out, method, "far", "noise")
@@ -166,20 +166,20 @@ def test_the_gap_is_the_same_without_all_logits_in_memory(done) -> None:
     labels = torch.from_numpy(np.concatenate([test["labels"], noise["labels"]]))
     expected = GaussianKL().fit_logits(logits, labels).gap()
     rows = gap_rows(test, {"far.noise": noise})
-    found = {row["metric"]: row["value"] for row in rows if row["dataset"] == "noise"}
+    found = {row.metric: row.value for row in rows if row.dataset == "noise"}
     assert found == pytest.approx(expected)
 
 
-def test_warnings_are_told_once_and_recorded(done) -> None:
-    out, told = done
-    assert len(told.warnings) == len(set(told.warnings))
-    for message in told.warnings:
+def test_warnings_are_shown_once_and_recorded(done) -> None:
+    out, monitor = done
+    assert len(monitor.warnings) == len(set(monitor.warnings))
+    for message in monitor.warnings:
         assert any(each.startswith(message) for each in record(out)["warnings"])
 
 
-def test_time_and_memory_of_detectors_are_in_run_json(done) -> None:
+def test_time_and_memory_of_detectors_are_recorded(done) -> None:
     out, _ = done
-    path = out / "runs" / "test_resnet" / "baseline" / "seed-0" / "run.json"
+    path = out / "runs" / "test_resnet" / "baseline" / "seed-0" / "evaluation.json"
     costs = json.loads(path.read_text("utf-8"))["detectors"]
     assert set(costs) == set(DETECTORS)
     assert all(each["seconds"] >= 0 and each["peak_memory"] >= 0 for each in costs.values())
@@ -203,13 +203,13 @@ def test_every_image_goes_through_the_model_once(tmp_path: Path, monkeypatch) ->
     monkeypatch.setattr(Backbone, "outputs", counted)
     monkeypatch.setattr(Backbone, "forward", lambda self, x: counted(self, x).logits)
     detectors = ("dpn-maxp", "dpn-mi", "energy", "mahalanobis", "knn", "vim")
-    told = bench(suite, tmp_path, detectors=detectors)
-    assert len(told.detectors) == 6
+    monitor = bench(suite, tmp_path, detectors=detectors)
+    assert len(monitor.detectors) == 6
     sizes = record(tmp_path)["sets"]
     tests = 180 + sum(each["samples"] for group in sizes.values() for each in group.values())
     trained = json.loads(
         (tmp_path / "runs/test_resnet/baseline/seed-0/run.json").read_text("utf-8")
     )["samples"]
-    # a backbone tries its shapes with one image
+    # shapes are found out with one image
     passed = sum(size for size in seen if size > 1)
     assert passed == tests + trained["train"] + trained["held_out"]

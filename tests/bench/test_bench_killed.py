@@ -1,12 +1,13 @@
-"""Killed at any moment and started again, a benchmark ends like one that was left alone."""
+"""A benchmark that is killed at any moment and run again ends with the same results."""
 
-import fcntl
 import signal
 from pathlib import Path
 
 import pytest
-from tiny_bench import FORKS, POINTS, bench, bench_and_die_in, bench_quietly, in_child, suite_file
+from child_processes import kill_repeatedly, run_in_child
+from tiny_bench import POINTS, bench, bench_and_die, bench_on_one_thread, suite_file
 
+from dpn_plugin._files import locked
 from dpn_plugin.errors import UserError
 
 FILES = ("results.csv", "leaderboard.csv")
@@ -19,53 +20,40 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-def check_like(undisturbed: Path, out: Path) -> None:
+def check_same_results(undisturbed: Path, out: Path) -> None:
     bench(undisturbed / "mine.toml", out)
     for name in FILES:
         assert (out / name).read_bytes() == (undisturbed / name).read_bytes()
-    assert list(out.rglob("*.tmp")) == []
+    assert [path for path in out.rglob(".*") if path.is_file()] == []
 
 
 @pytest.mark.parametrize(
     ("place", "call"),
     [
         ("dpn_plugin.training.train.write_weights", 2),
-        ("dpn_plugin.bench.outputs.collect", 3),
-        ("dpn_plugin.outputs.store.publish", 2),
-        ("dpn_plugin.bench.evaluate.detector_rows", 2),
-        ("dpn_plugin.bench.evaluate.write_evaluation", 6),
-        ("dpn_plugin.files.sync", 40),
-        ("dpn_plugin.bench.engine.write_table", 2),
-        ("dpn_plugin.bench.record.write_text", 1),
+        ("dpn_plugin.outputs.store.creating_folder", 3),
+        ("dpn_plugin.outputs.store.write_record", 2),
+        ("dpn_plugin.evaluation.evaluate.detector_rows", 2),
+        ("dpn_plugin.evaluation.evaluate.write_evaluation", 6),
+        ("dpn_plugin._files._sync", 40),
+        ("dpn_plugin.bench.results._write_table", 2),
+        ("dpn_plugin.bench.record.write_record", 1),
     ],
 )
-def test_at_that_moment(place: str, call: int, undisturbed: Path, tmp_path: Path) -> None:
-    code = in_child(bench_and_die_in, undisturbed / "mine.toml", tmp_path, place, call)
+def test_killed_in_a_function(place: str, call: int, undisturbed: Path, tmp_path: Path) -> None:
+    code = run_in_child(bench_and_die, undisturbed / "mine.toml", tmp_path, place, call)
     assert code == -signal.SIGKILL
-    check_like(undisturbed, tmp_path)
+    check_same_results(undisturbed, tmp_path)
 
 
-def test_again_and_again_at_any_time(undisturbed: Path, tmp_path: Path) -> None:
-    kills, patience = 0, 0.4
-    while True:
-        child = FORKS.Process(target=bench_quietly, args=(undisturbed / "mine.toml", tmp_path))
-        child.start()
-        child.join(patience)
-        if child.exitcode is not None:
-            break
-        child.kill()
-        child.join()
-        kills += 1
-        patience *= 1.4
-        assert kills < 30
-    assert child.exitcode == 0
-    assert kills
-    check_like(undisturbed, tmp_path)
+def test_killed_repeatedly(undisturbed: Path, tmp_path: Path) -> None:
+    suite = undisturbed / "mine.toml"
+    assert kill_repeatedly(bench_on_one_thread, suite, tmp_path, seconds=0.4)
+    check_same_results(undisturbed, tmp_path)
 
 
 def test_a_folder_is_for_one_benchmark_at_a_time(undisturbed: Path, tmp_path: Path) -> None:
-    with (tmp_path / ".lock").open("w") as other:
-        fcntl.flock(other, fcntl.LOCK_EX)
+    with locked(tmp_path / ".lock"):
         with pytest.raises(UserError, match=r"Another dpn bench is at work in .* another --out"):
             bench(undisturbed / "mine.toml", tmp_path)
-    assert list(tmp_path.iterdir()) == [tmp_path / ".lock"]
+        assert list(tmp_path.iterdir()) == [tmp_path / ".lock"]

@@ -4,8 +4,8 @@ import pandas as pd
 import pytest
 
 import dpn_plugin
+from dpn_plugin.bench import load_suite
 from dpn_plugin.bench.paper import against_paper, paper_figures
-from dpn_plugin.bench.suite import load_suite
 
 TASKS = {"C10": "c10", "C100": "c100", "TIM": "tim"}
 

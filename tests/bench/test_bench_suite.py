@@ -1,4 +1,4 @@
-"""Suite files: what is wrong with one is said with the key that is wrong."""
+"""Suite files: a message about a mistake names the wrong key."""
 
 from pathlib import Path
 
@@ -7,13 +7,47 @@ from tiny_bench import DIGITS, POINTS, suite_file
 
 import dpn_plugin
 from dpn_plugin.bench import Request, load_suite, make_plan
+from dpn_plugin.bench.record import NotRun
 from dpn_plugin.errors import UserError
 
-ADDED = {
+MISTAKES = {
     "unknown key": ("title", 'colour = "red"\ntitle', "Unknown key 'colour'"),
     "misspelt key": ("methods =", "method =", "Unknown key 'method'. Did you mean 'methods'?"),
     "no title": ('title = "Points"\n', "", "title is missing."),
-    "no training": ("[train]", "[training]", "train is missing."),
+    "no training": ("[train]", "[training]", "Unknown key 'training'. Did you mean 'train'?"),
+    "misspelt in_domain": (
+        "[in_domain]", "[in_domian]", "Unknown key 'in_domian'. Did you mean 'in_domain'"
+    ),
+    "misspelt source": (
+        '[in_domain]\nsource', "[in_domain]\nsorce",
+        "in_domain: Unknown key 'sorce'. Did you mean 'source'?",
+    ),
+    "misspelt source of the outliers": (
+        '[outliers]\nsource', "[outliers]\nsorce",
+        "outliers: Unknown key 'sorce'. Did you mean 'source'?",
+    ),
+    "misspelt classes of the outliers": (
+        "limit = 100", "clases = [1]", "outliers: Unknown key 'clases'. Did you mean 'classes'?"
+    ),
+    "misspelt source of a test set": (
+        '[far.around]\nsource', "[far.around]\nsorce",
+        "far.around: Unknown key 'sorce'. Did you mean 'source'?",
+    ),
+    "misspelt backbone": (
+        "backbone =", "bakbone =", "[train]: Unknown training option 'bakbone'. Did you mean 'back"
+    ),
+    "source that gives a key twice": (
+        'gaussians-ood"\nlimit', 'gaussians-ood?limit=3"\nlimit',
+        "outliers: 'limit' is given twice",
+    ),
+    "two sizes": (
+        "seeds = 1", "seeds = 1\ninput_size = [16, 16]",
+        "input_size: Input should be [channels, size, size]",
+    ),
+    "too many epochs": (
+        "epochs = 2", "epochs = 99999999999999",
+        "[train]: epochs: Input should be less than or equal to 100000",
+    ),
     "wrong type": ("seeds = 1", 'seeds = "1"', "seeds: Input should be a valid integer, not '1'."),
     "no seeds": ("seeds = 1", "seeds = 0", "seeds: Input should be greater than or equal to 1"),
     "no list": (
@@ -25,7 +59,7 @@ ADDED = {
     "key of a source": (
         '[far.around]\nsource = "synthetic:gaussians-ood"\nsplit',
         '[far.around]\nsource = "synthetic:gaussians-ood"\nsplt',
-        "far.around.splt is not a key that a source has. Allowed: source, split, classes",
+        "far.around: Unknown key 'splt'. Did you mean 'split'?",
     ),
     "no source": (
         '[in_domain]\nsource = "synthetic:gaussians"',
@@ -45,14 +79,35 @@ ADDED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", ADDED)
+@pytest.mark.parametrize("case", MISTAKES)
 def test_a_wrong_key_is_named(case: str, tmp_path: Path) -> None:
-    old, new, words = ADDED[case]
+    old, new, words = MISTAKES[case]
     path = suite_file(tmp_path, POINTS, {old: new})
     with pytest.raises(UserError) as caught:
         load_suite(str(path))
     assert words in str(caught.value)
     assert "mine.toml" in str(caught.value)
+
+
+def test_sources_can_be_one_text_each(tmp_path: Path) -> None:
+    text = """
+    title = "Digits"
+    in_domain = "sklearn:digits?classes=0-4"
+    outliers = "sklearn:digits?classes=5,6&limit=9"
+    [near]
+    seven = "sklearn:digits?classes=7"
+    [far.flower]
+    source = "sklearn:photograph/flower?patches=50"
+    [train]
+    backbone = "test_resnet"
+    """
+    _, suite, _ = load_suite(str(suite_file(tmp_path, text)))
+    assert {key: each.selection for key, each in suite.sources.items()} == {
+        "in_domain": "classes=0-4",
+        "outliers": "classes=5,6, limit=9",
+        "near.seven": "classes=7",
+        "far.flower": "patches=50",
+    }
 
 
 def test_sets_are_needed_and_have_one_name_each(tmp_path: Path) -> None:
@@ -76,16 +131,40 @@ def test_a_suite_that_does_not_exist(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", dpn_plugin.list_suites())
 def test_every_suite_that_we_ship_has_a_plan(name: str, tmp_path: Path) -> None:
-    plan = make_plan(Request(name), tmp_path)
-    assert {unit.training for unit in plan.units} == {"train"}
-    assert len(plan.units) == len(plan.suite.methods) * plan.suite.seeds
-    assert plan.not_run == []
+    plan = make_plan(Request(name, tmp_path))
+    assert {run.find_training_state() for run in plan.runs} == {"train"}
+    assert len(plan.runs) == len(plan.suite.methods) * plan.suite.seeds
+    assert plan.not_run == ()
 
 
 def test_outliers_and_tests_of_one_source_are_refused_by_the_plan(tmp_path: Path) -> None:
     path = suite_file(tmp_path, DIGITS, {"classes = [5, 6]": "classes = [5, 8]"})
     with pytest.raises(UserError, match=r"outliers 'outliers' .*test set 'eight'.* one data set"):
-        make_plan(Request(str(path)), tmp_path)
+        make_plan(Request(str(path), tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("classes = [5, 6]", "classes = [4, 5]", "data 'in_domain' .*outliers 'outliers'"),
+        ("classes = [8]", "classes = [3]", "in-domain data 'in_domain' .*test set 'eight'"),
+        (
+            "[outliers]",
+            '[in_domain_test]\nsource = "sklearn:digits"\nclasses = { first = 5 }\n[outliers]',
+            "'in_domain' and 'in_domain_test' are the same part of sklearn:digits",
+        ),
+        (
+            "[outliers]",
+            '[in_domain_test]\nsource = "npz:a.npz"\n[far.a]\nsource = "npz:a.npz"\n[outliers]',
+            "in-domain data 'in_domain_test' .*test set 'a'",
+        ),
+    ],
+)  # fmt: skip
+def test_in_domain_data_that_is_used_twice_is_refused_by_the_plan(
+    old, new, words, tmp_path: Path
+) -> None:
+    with pytest.raises(UserError, match=words):
+        make_plan(Request(str(suite_file(tmp_path, DIGITS, {old: new})), tmp_path))
 
 
 def test_cifar_100_is_no_outlier_beside_openoods_near_column(tmp_path: Path) -> None:
@@ -94,12 +173,13 @@ def test_cifar_100_is_no_outlier_beside_openoods_near_column(tmp_path: Path) -> 
         "folder:images_classic/tin597", "openood:cifar10/test_cifar100"
     )
     with pytest.raises(UserError, match="'cifar100'"):
-        make_plan(Request(str(suite_file(tmp_path, text))), tmp_path)
+        make_plan(Request(str(suite_file(tmp_path, text)), tmp_path))
 
 
 def test_the_command_line_overrides_the_suite(tmp_path: Path) -> None:
     request = Request(
         str(suite_file(tmp_path, DIGITS)),
+        tmp_path,
         backbones=("test_vit", "test_resnet", "test_vit"),
         methods=("oe", "baseline", "oe"),
         detectors=("dpn-m*", "energy", "dpn-mi"),
@@ -107,8 +187,8 @@ def test_the_command_line_overrides_the_suite(tmp_path: Path) -> None:
         epochs=7,
         limit=30,
     )
-    plan = make_plan(request, tmp_path)
-    titles = [unit.title for unit in plan.units]
+    plan = make_plan(request)
+    titles = [run.title for run in plan.runs]
     assert titles == [
         f"{backbone} {method} seed {seed}"
         for backbone in ("test_vit", "test_resnet")
@@ -116,7 +196,7 @@ def test_the_command_line_overrides_the_suite(tmp_path: Path) -> None:
         for seed in (0, 1)
     ]
     assert plan.detectors == ("dpn-maxp", "dpn-mi", "energy-based")
-    config = plan.units[0].config
+    config = plan.runs[0].config
     assert (config.recipe.epochs, config.in_domain.limit, config.outliers[0].limit) == (7, 30, 30)
     assert plan.suite.far["noise"].limit == 30
 
@@ -132,15 +212,15 @@ def test_the_command_line_overrides_the_suite(tmp_path: Path) -> None:
 )
 def test_unknown_names_are_refused_by_the_plan(asked, words, tmp_path: Path) -> None:
     with pytest.raises(UserError) as caught:
-        make_plan(Request(str(suite_file(tmp_path, POINTS)), **asked), tmp_path)
+        make_plan(Request(str(suite_file(tmp_path, POINTS)), tmp_path, **asked))
     assert words in str(caught.value)
 
 
 def test_methods_that_need_outliers_are_left_out_where_there_are_none(tmp_path: Path) -> None:
     text = POINTS.replace("[outliers]", "[far.more]")
-    plan = make_plan(Request(str(suite_file(tmp_path, text))), tmp_path)
-    assert [unit.config.method for unit in plan.units] == ["baseline"]
+    plan = make_plan(Request(str(suite_file(tmp_path, text)), tmp_path))
+    assert [run.config.method for run in plan.runs] == ["baseline"]
     reason = "the suite has no outliers to train with"
-    assert plan.not_run == [{"method": "dpn-minus", "reason": reason}]
+    assert plan.not_run == (NotRun(method="dpn-minus", reason=reason),)
     with pytest.raises(UserError, match="None of the methods oe can be run"):
-        make_plan(Request(str(suite_file(tmp_path, text)), methods=("oe",)), tmp_path)
+        make_plan(Request(str(suite_file(tmp_path, text)), tmp_path, methods=("oe",)))

@@ -1,10 +1,6 @@
-"""Benchmarks of seconds, in this process and in others that can be killed."""
+"""Benchmarks that take seconds, in this process and in child processes that can be killed."""
 
 import json
-import multiprocessing
-import os
-import signal
-import sys
 from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
@@ -12,16 +8,24 @@ from typing import Any
 
 import pandas as pd
 import torch
+from child_processes import FORKSERVER, kill_self_in
 
-from dpn_plugin.bench import Executor, Request, Unit, make_plan, run_plan
+from dpn_plugin.bench import (
+    Executor,
+    LocalExecutor,
+    PlannedRun,
+    Request,
+    make_plan,
+    run_benchmark,
+)
+from dpn_plugin.runs import EpochRecord
+from dpn_plugin.training import StepMetrics
 
-#: one interpreter that has imported all and is forked: a child starts in milliseconds
-FORKS = multiprocessing.get_context("forkserver")
-FORKS.set_forkserver_preload(
+FORKSERVER.set_forkserver_preload(
     [
         "dpn_plugin.bench",
         "dpn_plugin.cli.bench",
-        "dpn_plugin.cli.bench_progress",
+        "dpn_plugin.cli.progress",
         "pytorch_ood.loss",
         "pytorch_ood.dataset.img",
         "sklearn.datasets",
@@ -84,32 +88,32 @@ drop_rate = 0.2
 """
 
 
-class Told:
-    """A monitor that remembers."""
+class RecordingMonitor:
+    """Records the progress events of a benchmark."""
 
     def __init__(self) -> None:
-        self.units: list[str] = []
+        self.runs: list[str] = []
         self.steps = 0
         self.detectors: list[str] = []
         self.warnings: list[str] = []
 
-    def unit(self, index: int, total: int, unit: Unit) -> "Told":
-        self.units.append(unit.title)
+    def start_run(self, index: int, total: int, run: PlannedRun) -> "RecordingMonitor":
+        self.runs.append(run.title)
         return self
 
     def started(self, steps: int, done: int) -> None: ...
 
-    def stepped(self, images: int, parts: dict[str, float]) -> None:
+    def stepped(self, images: int, metrics: StepMetrics) -> None:
         self.steps += 1
 
-    def finished_epoch(self, row: dict[str, float]) -> None: ...
+    def finished_epoch(self, epoch: EpochRecord) -> None: ...
 
     def evaluating(self, detector: str) -> None:
         self.detectors.append(detector)
 
     def ended(self) -> None: ...
 
-    def warned(self, message: str) -> None:
+    def on_warning(self, message: str) -> None:
         self.warnings.append(message)
 
 
@@ -127,15 +131,17 @@ def bench(
     suite: Path | str,
     out: Path,
     *,
-    told: Told | None = None,
+    monitor: RecordingMonitor | None = None,
     executor: Executor | None = None,
-    **asked: Any,
-) -> Told:
-    """Run a benchmark on one thread, and tell what was done."""
-    told = told or Told()
-    plan = make_plan(Request(str(suite), **asked), out)
-    run_plan(plan, out, root=out / "data", monitor=told, device="cpu", executor=executor)
-    return told
+    **request: Any,
+) -> RecordingMonitor:
+    """Run a benchmark on the CPU and return the monitor that recorded its progress."""
+    monitor = monitor or RecordingMonitor()
+    request = {"data_root": out / "data", "device": "cpu", **request}
+    run_benchmark(
+        make_plan(Request(str(suite), out, **request)), executor or LocalExecutor(), monitor
+    )
+    return monitor
 
 
 def results(out: Path) -> pd.DataFrame:
@@ -146,7 +152,7 @@ def record(out: Path) -> dict[str, Any]:
     return json.loads((out / "bench.json").read_text("utf-8"))
 
 
-def work(out: Path) -> dict[str, str]:
+def file_hashes(out: Path) -> dict[str, str]:
     """The hash of every file that holds weights, outputs or figures."""
     kinds = ("*.safetensors", "*.npy", "entry.json", "results.csv", "leaderboard.csv")
     return {
@@ -156,38 +162,18 @@ def work(out: Path) -> dict[str, str]:
     }
 
 
-def times(out: Path) -> dict[str, int]:
-    """When every file that holds work was written."""
+def write_times(out: Path) -> dict[str, int]:
+    """When every file that holds weights, outputs or figures was written."""
     kinds = ("*.safetensors", "*.npy", "evaluation.json", "run.json", "results.csv", "bench.json")
     return {str(path): path.stat().st_mtime_ns for kind in kinds for path in out.rglob(kind)}
 
 
-def in_child(target: Any, *arguments: Any) -> int:
-    """:return: the exit code of ``target`` in a process of its own; below 0 is a signal"""
-    child = FORKS.Process(target=target, args=arguments)
-    child.start()
-    child.join(120)
-    assert child.exitcode is not None
-    return child.exitcode
-
-
-def bench_and_die_in(suite: Path, out: Path, place: str, call: int) -> None:
-    """Die as ``kill -9`` does when the function at ``place`` is called for the ``call``-th time."""
-    torch.set_num_threads(1)
-    module, _, name = place.rpartition(".")
-    holder, calls = sys.modules[module], []
-    original = getattr(holder, name)
-
-    def dying(*arguments: Any, **keywords: Any) -> Any:
-        calls.append(name)
-        if len(calls) == call:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return original(*arguments, **keywords)
-
-    setattr(holder, name, dying)
-    bench(suite, out)
-
-
-def bench_quietly(suite: Path, out: Path) -> None:
+def bench_on_one_thread(suite: Path, out: Path) -> None:
     torch.set_num_threads(1)
     bench(suite, out)
+
+
+def bench_and_die(suite: Path, out: Path, function: str, call: int) -> None:
+    """Die when the function of this full name is called for the ``call``-th time."""
+    kill_self_in(function, call)
+    bench_on_one_thread(suite, out)

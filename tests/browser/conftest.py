@@ -1,4 +1,4 @@
-"""A real browser, and the page of a real benchmark."""
+"""A browser, and the page of a real benchmark."""
 
 import shutil
 import subprocess
@@ -30,7 +30,7 @@ def browser() -> Iterator:
 
 @pytest.fixture(scope="session")
 def report(browser: object, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The page of a short ``dpn bench digits``; made only where there is a browser to see it."""
+    """The page of a short ``dpn bench digits``; written only if there is a browser."""
     out = tmp_path_factory.mktemp("digits")
     command = [sys.executable, "-m", "dpn_plugin", *BENCH.split(), "--out", str(out)]
     subprocess.run(command, cwd=ROOT, check=True, timeout=900)

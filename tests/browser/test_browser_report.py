@@ -1,4 +1,4 @@
-"""The report in a real browser: it sorts, filters, folds, prints, and talks to nobody."""
+"""The report in a browser: it sorts, filters, folds and prints, and makes no requests."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,20 +13,20 @@ Opened = Callable[..., object]
 
 @pytest.fixture
 def opened(browser, report: Path) -> Iterator[Opened]:
-    """A function that opens the page; what it complains about or asks for fails the test."""
-    trouble: list[str] = []
+    """A function that opens the page; messages on the console and requests fail the test."""
+    problems: list[str] = []
     contexts = []
 
     def open_page(anchor: str = "", **settings: object):
         contexts.append(browser.new_context(**{"viewport": DESKTOP, **settings}))
         page = contexts[-1].new_page()
         address = report.as_uri()
-        page.on("console", lambda message: trouble.append(f"console: {message.text}"))
-        page.on("pageerror", lambda error: trouble.append(f"error: {error}"))
+        page.on("console", lambda message: problems.append(f"console: {message.text}"))
+        page.on("pageerror", lambda error: problems.append(f"error: {error}"))
         page.on(
             "request",
             lambda request: (
-                request.url.startswith(("data:", address)) or trouble.append(request.url)
+                request.url.startswith(("data:", address)) or problems.append(request.url)
             ),
         )
         page.goto(address + anchor)
@@ -35,11 +35,11 @@ def opened(browser, report: Path) -> Iterator[Opened]:
     yield open_page
     for context in contexts:
         context.close()
-    assert not trouble
+    assert not problems
 
 
 def column(page, name: str) -> list[str]:
-    """:return: the values of a column of the leaderboard, in the rows that are shown"""
+    """Return the values of a column of the leaderboard in the visible rows."""
     heads = page.locator("#standings thead th").all_inner_texts()
     index = [head.strip() for head in heads].index(name) + 1
     cells = page.locator(f"#standings tbody tr:not([hidden]) td:nth-child({index})")
@@ -50,26 +50,37 @@ def head(page, name: str):
     return page.locator("#standings thead th", has_text=name)
 
 
-def test_the_leaderboard_begins_with_the_best_near_figures(opened: Opened) -> None:
+def test_the_leaderboard_starts_with_the_best_near_results(opened: Opened) -> None:
     page = opened()
     assert set(column(page, "OOD set")) == {"Near (mean)"}
-    figures = [float(value) for value in column(page, "AUROC")]
-    assert len(figures) == 4
-    assert figures == sorted(figures, reverse=True)
+    values = [float(value) for value in column(page, "AUROC")]
+    assert len(values) == 4
+    assert values == sorted(values, reverse=True)
 
 
-def test_a_click_on_a_heading_sorts_and_a_second_one_turns_round(opened: Opened) -> None:
+def test_the_notice_below_the_cards_names_few_epochs_and_few_samples(opened: Opened) -> None:
+    page = opened()
+    notice = page.locator("#outcome .notice").inner_text()
+    assert "trained for 1 epoch; the suite asks for 8" in notice
+    assert "fewer than 1,000 samples" in notice
+    assert "best of 4 (near) and of 4 (far) pairs" in notice
+    for card in page.locator(".card").all_inner_texts():
+        assert "95 % interval" in card
+        assert "Best of 4 pairs of method and detector on the test data" in card
+
+
+def test_a_click_on_a_heading_sorts_and_a_second_one_reverses(opened: Opened) -> None:
     page = opened()
     button = head(page, "FPR95").get_by_role("button")
     for order, reverse in (("ascending", False), ("descending", True)):
         button.click()
         assert head(page, "FPR95").get_attribute("aria-sort") == order
-        figures = [float(value) for value in column(page, "FPR95")]
-        assert figures == sorted(figures, reverse=reverse)
+        values = [float(value) for value in column(page, "FPR95")]
+        assert values == sorted(values, reverse=reverse)
     assert head(page, "AUROC").get_attribute("aria-sort") is None
 
 
-def test_the_keyboard_sorts_too(opened: Opened) -> None:
+def test_the_keyboard_can_sort(opened: Opened) -> None:
     page = opened()
     head(page, "Detector").get_by_role("button").focus()
     page.keyboard.press("Enter")
@@ -78,7 +89,7 @@ def test_the_keyboard_sorts_too(opened: Opened) -> None:
     assert column(page, "Detector") == sorted(column(page, "Detector"), reverse=True)
 
 
-def test_filters_join_and_reset(opened: Opened) -> None:
+def test_filters_are_combined_and_reset(opened: Opened) -> None:
     page = opened()
     page.get_by_label("Method").select_option("oe")
     page.get_by_label("OOD set").select_option("")
@@ -90,10 +101,10 @@ def test_filters_join_and_reset(opened: Opened) -> None:
     total = page.locator("#standings tbody tr").count()
     assert page.locator("#count").inner_text() == f"7 of {total} rows"
     page.get_by_role("button", name="Reset").click()
-    page.wait_for_function("document.querySelector('#count').textContent.startsWith('4 of')")
+    page.wait_for_function("() => document.querySelector('#count').textContent.startsWith('4 of')")
 
 
-def test_links_lead_where_they_say(opened: Opened) -> None:
+def test_links_scroll_to_their_sections(opened: Opened) -> None:
     page = opened()
     links = page.locator("nav a")
     assert links.count() >= 5
@@ -127,18 +138,18 @@ def luminance(page) -> float:
     return sum(map(int, colour.removeprefix("rgb(").removesuffix(")").split(","))) / 3
 
 
-def test_light_and_dark_follow_the_reader(opened: Opened) -> None:
+def test_colours_follow_the_preferred_scheme(opened: Opened) -> None:
     assert luminance(opened(color_scheme="light")) > 200
     assert luminance(opened(color_scheme="dark")) < 60
 
 
-def test_every_picture_is_shown(opened: Opened) -> None:
-    pictures = opened().locator("figure img")
-    assert pictures.count() >= 5
-    assert pictures.evaluate_all("all => all.every(each => each.naturalWidth > 400)")
+def test_every_figure_is_shown(opened: Opened) -> None:
+    images = opened().locator("figure img")
+    assert images.count() >= 5
+    assert images.evaluate_all("all => all.every(each => each.naturalWidth > 400)")
 
 
-def test_on_paper_everything_is_unfolded_and_nothing_waits_for_a_click(opened: Opened) -> None:
+def test_a_printed_page_is_unfolded_and_has_no_controls(opened: Opened) -> None:
     page = opened()
     page.evaluate(
         "addEventListener('beforeprint', () => { window.folded ="
@@ -151,7 +162,7 @@ def test_on_paper_everything_is_unfolded_and_nothing_waits_for_a_click(opened: O
     assert not page.locator("#filters").is_visible()
 
 
-def test_without_scripts_all_rows_are_there(opened: Opened) -> None:
+def test_without_scripts_all_rows_are_visible(opened: Opened) -> None:
     page = opened(java_script_enabled=False)
     assert not page.locator("#filters").is_visible()
     rows = page.locator("#standings tbody tr")

@@ -72,7 +72,7 @@ def test_methods_without_outliers_are_said_to_be_left_out(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "message"),
     [
         (["--methods", "basline"], "Unknown method 'basline'. Did you mean 'baseline'"),
         (["--detectors", "dpn-m"], "Unknown detector 'dpn-m'. Did you mean"),
@@ -83,15 +83,15 @@ def test_methods_without_outliers_are_said_to_be_left_out(tmp_path: Path) -> Non
         (["--backbone", "test_resnet", *QUICK], "Nothing could be run."),
     ],
 )
-def test_bad_words_are_one_or_two_sentences_and_exit_code_2(arguments, words, tmp_path) -> None:
+def test_bad_options_are_one_or_two_sentences_and_exit_code_2(arguments, message, tmp_path) -> None:
     done = bench(tmp_path, *arguments)
     assert done.exit_code == 2
-    assert words in done.stderr.strip().splitlines()[-1]
+    assert message in done.stderr.strip().splitlines()[-1]
     assert done.stderr.strip().splitlines()[-1].startswith("Error: ")
 
 
 @pytest.mark.parametrize(
-    ("suite", "words"),
+    ("suite", "message"),
     [
         ("syntetic", "Unknown suite 'syntetic'. Did you mean 'synthetic'"),
         ("nothing.toml", "There is no suite file 'nothing.toml'"),
@@ -100,10 +100,10 @@ def test_bad_words_are_one_or_two_sentences_and_exit_code_2(arguments, words, tm
         ("tim", "was not found"),
     ],
 )
-def test_missing_suites_and_data_are_named(suite: str, words: str, tmp_path: Path) -> None:
+def test_missing_suites_and_data_are_named(suite: str, message: str, tmp_path: Path) -> None:
     done = bench(tmp_path / "out", "--data-root", tmp_path / "data", suite=suite)
     assert done.exit_code == 2
-    assert words in done.stderr
+    assert message in done.stderr
     assert "Traceback" not in done.stderr
 
 
@@ -112,8 +112,8 @@ def _long_bench(out: Path, stderr: Path) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.dup2(os.open(stderr, os.O_WRONLY | os.O_CREAT), 2)
     sys.stderr = os.fdopen(2, "w")
-    words = ["bench", "synthetic", *SMALL, "--epochs", "5000", "--out", str(out)]
-    app(words, prog_name="dpn")
+    arguments = ["bench", "synthetic", *SMALL, "--epochs", "5000", "--out", str(out)]
+    app(arguments, prog_name="dpn")
 
 
 def test_two_at_once_and_ctrl_c(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The command line from outside: what it prints where, how it ends, and what it does not import."""
+"""The commands as a user runs them: their output, their exit codes, and what they do not import."""
 
 import json
 import os
@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tomllib
 from importlib import import_module
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,8 @@ from typer.testing import CliRunner
 
 import dpn_plugin
 from dpn_plugin.cli import app
-from dpn_plugin.cli.commands import COMMANDS
-from dpn_plugin.errors import UserError
+from dpn_plugin.cli.commands import BUG_NOTE, COMMANDS, ISSUES
+from dpn_plugin.errors import UserError, UserTypeError
 
 ROOT = Path(__file__).parents[2]
 
@@ -45,10 +46,16 @@ main()
 
 @pytest.mark.parametrize(
     "arguments",
-    [["--help"], ["list", "detectors"], ["list", "backbones", "--json"], ["plugins"]],
+    [
+        ["--help"],
+        *([name, "--help"] for name in COMMANDS),
+        ["list", "detectors"],
+        ["list", "backbones", "--json"],
+        ["plugins"],
+    ],
     ids=" ".join,
 )
-def test_the_first_answers_come_without_torch(arguments: list[str]) -> None:
+def test_help_and_listings_do_not_import_torch(arguments: list[str]) -> None:
     done = dpn(*arguments, code=IMPORTS)
     assert done.returncode == 0
     assert done.stdout
@@ -107,7 +114,9 @@ def test_a_pattern_that_matches_nothing_says_so_and_is_no_error() -> None:
     ],
     ids=["kind", "command"],
 )
-def test_a_misspelt_word_is_answered_with_the_nearest(arguments: list[str], words: str) -> None:
+def test_a_misspelt_word_gets_the_nearest_one_as_a_suggestion(
+    arguments: list[str], words: str
+) -> None:
     done = dpn(*arguments)
     assert done.returncode == 2
     assert words in done.stderr
@@ -119,12 +128,12 @@ def test_a_misspelt_word_is_answered_with_the_nearest(arguments: list[str], word
     ("error", "code", "printed"),
     [
         (UserError("The value 3 is too large."), 2, "Error: The value 3 is too large.\n"),
-        (TypeError("No option 'x'."), 2, "Error: No option 'x'.\n"),
+        (UserTypeError("No option 'x'."), 2, "Error: No option 'x'.\n"),
         (KeyboardInterrupt(), 130, "Interrupted.\n"),
     ],
     ids=["value", "type", "ctrl-c"],
 )
-def test_what_a_command_raises_ends_in_one_line(
+def test_a_mistake_of_the_user_ends_in_one_line(
     monkeypatch: pytest.MonkeyPatch, error: BaseException, code: int, printed: str
 ) -> None:
     def failing(kind: str) -> None:
@@ -135,7 +144,32 @@ def test_what_a_command_raises_ends_in_one_line(
     assert (done.exit_code, done.stderr) == (code, printed)
 
 
-def test_a_bug_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+#: through the entry point of `dpn`, with a command that raises what the first argument names
+WITH_A_BUG = """
+import builtins, sys
+from dpn_plugin.cli import listing, main
+
+def failing(kind: str) -> None:
+    raise getattr(builtins, error)("wrong inside")
+
+error = sys.argv.pop(1)
+listing.listing = failing
+main()
+"""
+
+
+@pytest.mark.parametrize("error", ["TypeError", "ValueError", "ZeroDivisionError"])
+def test_a_bug_keeps_its_traceback_and_asks_for_a_report(error: str) -> None:
+    done = dpn(error, "list", "losses", code=WITH_A_BUG)
+    assert done.returncode == 1
+    assert not done.stdout
+    assert done.stderr.startswith("Traceback (most recent call last):")
+    assert "in failing" in done.stderr
+    assert done.stderr.endswith(f"\n{error}: wrong inside\n{BUG_NOTE}\n")
+    assert "Error: wrong inside" not in done.stderr.splitlines()
+
+
+def test_a_bug_reaches_a_program_that_calls_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     def failing(kind: str) -> None:
         raise ZeroDivisionError
 
@@ -143,14 +177,27 @@ def test_a_bug_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
     assert isinstance(run("list", "losses").exception, ZeroDivisionError)
 
 
-def test_a_reader_that_leaves_early_is_no_error() -> None:
+def test_bad_usage_is_not_a_bug() -> None:
+    done = dpn("list", "losses", "--no-such-option")
+    assert done.returncode == 2
+    assert "No such option" in done.stderr
+    assert "bug" not in done.stderr
+
+
+def test_the_address_for_reports_is_that_of_the_project() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert project["urls"]["Issues"] == ISSUES
+    assert ISSUES in BUG_NOTE
+
+
+def test_a_pipe_that_closes_early_is_no_error() -> None:
     command = f"{sys.executable} -m dpn_plugin list detectors | head -1"
     done = subprocess.run(command, shell=True, capture_output=True, text=True, cwd=ROOT)
     assert done.stdout.strip() == "detectors"
     assert not done.stderr
 
 
-def test_the_doctor_knows_every_dependency_and_the_devices() -> None:
+def test_doctor_shows_every_dependency_and_the_devices() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     record = json.loads(run("doctor", "--json").stdout)
     required = {each.split(">")[0] for each in project["dependencies"]}
@@ -159,11 +206,25 @@ def test_the_doctor_knows_every_dependency_and_the_devices() -> None:
     assert record["devices"][0]["device"] == "cpu"
 
 
-def test_the_doctor_names_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dpn_plugin.cli.doctor._REQUIRED", ("torch", "no-such-package"))
+def test_doctor_names_missing_packages_but_not_those_of_extras(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    required = ["torch>=2.6", "no-such-package[x]>=1", "no-such-extra>=2; extra == 'test'"]
+    monkeypatch.setattr("importlib.metadata.requires", lambda name: required)
     done = run("doctor")
     assert done.exit_code == 1
-    assert "pip install no-such-package" in done.stderr
+    assert done.stderr.splitlines()[-1].endswith("pip install no-such-package")
+
+
+def test_doctor_works_where_only_the_sources_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    def not_installed(name: str) -> list[str]:
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr("importlib.metadata.requires", not_installed)
+    monkeypatch.setattr("importlib.metadata.version", not_installed)
+    done = run("doctor")
+    assert done.exit_code == 1
+    assert "pip install dpn-plugin" in done.stderr
 
 
 def test_brackets_in_a_cell_are_no_markup(capsys: pytest.CaptureFixture[str]) -> None:

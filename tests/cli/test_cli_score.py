@@ -11,6 +11,8 @@ from sklearn.datasets import load_digits
 from typer.testing import CliRunner
 
 from dpn_plugin.cli import app
+from dpn_plugin.deploy import score_images
+from dpn_plugin.runs import open_run
 
 MEASURES = ["max_p", "entropy", "mutual_information", "log_precision", "differential_entropy"]
 SOURCES = ["p_correct", "p_misclassified", "p_ood"]
@@ -23,8 +25,8 @@ def run(*arguments: object):
 
 
 def trained(out: Path, method: str, *data: str) -> Path:
-    words = "--backbone test_vit --limit 500 --epochs 4 --device cpu --lr 0.003"
-    done = run("train", *words.split(), "--method", method, *data, "--out", out)
+    options = "--backbone test_vit --limit 500 --epochs 4 --device cpu --lr 0.003"
+    done = run("train", *options.split(), "--method", method, *data, "--out", out)
     assert done.exit_code == 0, done.output
     return out
 
@@ -88,7 +90,7 @@ def test_a_run_without_outliers_scores_but_tells_no_sources(plain: Path, images:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "message"),
     [
         (["--detector", "mahalanobis"], "needs more of the network than its logits"),
         (["--detector", "dpn-mii"], "Unknown detector 'dpn-mii'. Did you mean 'dpn-mi'"),
@@ -98,16 +100,57 @@ def test_a_run_without_outliers_scores_but_tells_no_sources(plain: Path, images:
         ([__file__], "is not a readable image"),
     ],
 )
-def test_bad_input_is_named(plain: Path, images: Path, arguments, words) -> None:
+def test_bad_input_is_named(plain: Path, images: Path, arguments, message) -> None:
     done = run("score", "--run", plain, images / "a.png", *arguments)
     assert done.exit_code == 2
-    assert words in done.stderr
+    assert message in done.stderr
     assert "Traceback" not in done.stderr
 
 
 def test_points_are_no_images(images: Path, tmp_path: Path) -> None:
-    words = "--backbone mlp_synthetic --recipe synthetic --epochs 1 --device cpu --method baseline"
-    run("train", *words.split(), "--in-domain", "synthetic:gaussians", "--out", tmp_path / "run")
+    options = "--backbone mlp_synthetic --recipe synthetic --epochs 1 --method baseline"
+    data = ["--device", "cpu", "--in-domain", "synthetic:gaussians"]
+    run("train", *options.split(), *data, "--out", tmp_path / "run")
     done = run("score", "--run", tmp_path / "run", images)
     assert done.exit_code == 2
     assert "trained on points" in done.stderr
+
+
+def test_the_ending_of_out_decides_the_format(plain: Path, images: Path, tmp_path: Path) -> None:
+    out, options = tmp_path / "x.json", ["--run", plain, images]
+    assert run("score", *options, "--json", "--out", out).exit_code == 0
+    written = json.loads(out.read_text("utf-8"))
+    assert written == json.loads(run("score", *options, "--json").stdout)
+    out.unlink()
+    assert run("score", *options, "--out", out).exit_code == 0
+    assert json.loads(out.read_text("utf-8")) == written
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--json", "--out", "x.csv"], "--json with --out takes a file that ends in .json, not"),
+        (["--out", "x.txt"], "--out takes a file that ends in .csv or .json, not 'x.txt'"),
+        (["--out", "x"], "not 'x': the ending decides the format"),
+    ],
+)
+def test_another_ending_is_refused(plain: Path, images: Path, options, message) -> None:
+    done = run("score", "--run", plain, images, *options)
+    assert done.exit_code == 2
+    assert message in " ".join(done.stderr.split())
+    assert not Path(options[-1]).exists()
+
+
+def test_hidden_files_and_folders_are_skipped(plain: Path, images: Path) -> None:
+    (images / ".ipynb_checkpoints").mkdir()
+    for hidden in (images / ".a.png", images / ".ipynb_checkpoints" / "b.png"):
+        Image.fromarray(DIGITS[0]).save(hidden)
+    found = json.loads(run("score", "--run", plain, images, "--json").stdout)
+    assert [Path(row["image"]).name for row in found] == ["a.png", "b.png", "c.png"]
+
+
+def test_paths_are_strings_one_or_several(plain: Path, images: Path) -> None:
+    trained_run = open_run(str(plain))
+    one = score_images(trained_run, "dpn-mi", str(images), device="cpu")
+    several = score_images(trained_run, "dpn-mi", [str(images / "a.png"), images], device="cpu")
+    assert (len(one), len(several)) == (3, 4)

@@ -12,11 +12,10 @@ import pytest
 from typer.testing import CliRunner
 
 from dpn_plugin.cli import app
-from dpn_plugin.cli.assignments import assignments
+from dpn_plugin.cli.parsing import assignments
 from dpn_plugin.cli.progress import LiveBar
-from dpn_plugin.cli.sources import parse_source
-from dpn_plugin.errors import UserError
-from dpn_plugin.training import open_run
+from dpn_plugin.runs import open_run
+from dpn_plugin.training import StepMetrics
 
 NETWORK = ["--backbone", "mlp_synthetic", "--recipe", "synthetic"]
 POINTS = [*NETWORK, "--limit", "120", "--device", "cpu"]
@@ -51,7 +50,7 @@ def test_a_summary_for_programs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "message"),
     [
         ({"method": "dpn-pluss"}, "Unknown method 'dpn-pluss'. Did you mean 'dpn-plus'"),
         ({"data": DATA[:2]}, "Methods that need none: 'baseline', 'deep-ensemble'"),
@@ -69,12 +68,12 @@ def test_a_summary_for_programs(tmp_path: Path) -> None:
     ],
     ids=lambda each: None if isinstance(each, dict) else each[:24],
 )
-def test_bad_input_is_one_or_two_sentences_and_exit_code_2(arguments, words, tmp_path) -> None:
+def test_bad_input_is_one_or_two_sentences_and_exit_code_2(arguments, message, tmp_path) -> None:
     done = train(tmp_path / "out", *arguments.pop("extra", ()), **arguments)
     assert done.exit_code == 2
     line = done.stderr.strip().splitlines()[-1]
     assert line.startswith("Error: ")
-    assert words in line
+    assert message in line
     assert not done.stdout
 
 
@@ -87,29 +86,6 @@ def test_another_run_in_the_folder_is_kept_unless_forced(tmp_path: Path) -> None
     assert train(tmp_path, "--epochs", 2, "--force").exit_code == 0
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("npz:a.npz?classes=0-169", {"classes": {"from": 0, "first": 170}}),
-        ("npz:a.npz?classes=170-", {"classes": {"from": 170}}),
-        ("npz:a.npz?classes=3,5&limit=7", {"classes": [3, 5], "limit": 7}),
-        ("npz:a.npz?classes=T-shirt,3-D", {"classes": ["T-shirt", "3-D"]}),
-        ("npz:a.npz?split=test&small=true", {"split": "test", "options": {"small": True}}),
-    ],
-)
-def test_a_source_in_one_word(text: str, expected: dict) -> None:
-    from dpn_plugin.data import SourceSpec
-
-    assert parse_source(text, "--in-domain") == SourceSpec.parse({"source": "npz:a.npz"} | expected)
-
-
-def test_the_limit_of_the_command_is_the_largest_that_a_source_may_have() -> None:
-    assert parse_source("a:b?limit=5", "", 10).limit == 5
-    assert parse_source("a:b?limit=50", "", 10).limit == 10
-    with pytest.raises(UserError, match="last class must not be below the first"):
-        parse_source("a:b?classes=5-3", "")
-
-
 def test_assignments_nest_and_know_types() -> None:
     found = assignments(["a.b=true", "a.c=1", "d=0.5", "e=cosine"], "--set")
     assert found == {"a": {"b": True, "c": 1}, "d": 0.5, "e": "cosine"}
@@ -118,11 +94,11 @@ def test_assignments_nest_and_know_types() -> None:
 def test_the_live_bar_shows_what_matters() -> None:
     bar = LiveBar()
     bar.started(steps=10, done=2)
-    bar.stepped(96, {"loss": 1.5, "loss_in": 1.0, "loss_out": 0.5, "accuracy": 0.75})
+    bar.stepped(96, StepMetrics(loss=1.5, loss_in=1.0, loss_out=0.5, accuracy=0.75))
     (task,) = bar.progress.tasks
     assert (task.completed, task.total) == (3, 10)
-    for words in ("loss 1.5000 (1.0000 in, 0.5000 out)", "accuracy 0.750", "images/s"):
-        assert words in task.description
+    for text in ("loss 1.5000 (1.0000 in, 0.5000 out)", "accuracy 0.750", "images/s"):
+        assert text in task.description
 
 
 def _interrupted(out: Path, stderr: Path) -> None:
@@ -130,8 +106,8 @@ def _interrupted(out: Path, stderr: Path) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.dup2(os.open(stderr, os.O_WRONLY | os.O_CREAT), 2)
     sys.stderr = os.fdopen(2, "w")
-    words = ["--method", "dpn-minus", *DATA, "--epochs", "2000", "--out", str(out)]
-    app(["train", *POINTS, *words], prog_name="dpn")
+    arguments = ["--method", "dpn-minus", *DATA, "--epochs", "2000", "--out", str(out)]
+    app(["train", *POINTS, *arguments], prog_name="dpn")
 
 
 def test_ctrl_c_stops_with_one_line_and_130(tmp_path: Path) -> None:
@@ -150,3 +126,12 @@ def test_ctrl_c_stops_with_one_line_and_130(tmp_path: Path) -> None:
     assert all("steps" in line or line.startswith("epoch ") for line in progress)
     assert last.startswith("Stopped after ")
     assert last.endswith("The same command goes on from there.")
+
+
+def test_a_training_that_learned_nothing_says_so_at_its_end(tmp_path: Path) -> None:
+    done = train(tmp_path, "--epochs", 2, "--lr", 1e-9)
+    assert done.exit_code == 0
+    assert "Warning: The loss of classifier did not fall" in done.stderr
+    again = json.loads(train(tmp_path, "--epochs", 2, "--lr", 1e-9, "--json").stdout)
+    assert "did not fall" in again["warnings"][0]
+    assert json.loads(train(tmp_path / "good", "--epochs", 30, "--json").stdout)["warnings"] == []

@@ -6,8 +6,10 @@ import torch
 from scipy import ndimage
 
 from dpn_plugin.data import Augmentation
-from dpn_plugin.data.augment import NONE, PAPER, WEAK
 from dpn_plugin.errors import UserError
+
+ALL_PARTS = Augmentation(shift=0.1, rotation=15.0, flip=True)
+SHIFT_AND_FLIP = Augmentation(shift=0.05, flip=True)
 
 
 def generator(seed=0):
@@ -15,15 +17,15 @@ def generator(seed=0):
 
 
 def test_the_same_generator_state_gives_the_same_images(images):
-    first = PAPER(images.inputs, generator())
-    assert torch.equal(first, PAPER(images.inputs, generator()))
-    assert not torch.equal(first, PAPER(images.inputs, generator(1)))
+    first = ALL_PARTS(images.inputs, generator())
+    assert torch.equal(first, ALL_PARTS(images.inputs, generator()))
+    assert not torch.equal(first, ALL_PARTS(images.inputs, generator(1)))
     assert first.dtype == torch.uint8
 
 
-def test_no_augmentation_leaves_images_and_generator_alone(images):
+def test_no_augmentation_changes_neither_images_nor_generator(images):
     source = generator()
-    assert NONE(images.inputs, source) is images.inputs
+    assert Augmentation()(images.inputs, source) is images.inputs
     assert torch.equal(source.get_state(), generator().get_state())
 
 
@@ -64,22 +66,22 @@ def test_rotation_keeps_angles_in_images_of_any_shape(size):
         assert abs(image - expected).max() < 1e-3
 
 
-def test_switching_one_part_off_leaves_the_others_as_they_were(images):
-    without = replace(WEAK, flip=False)(images.inputs, generator())
-    both = WEAK(images.inputs, generator())
+def test_switching_one_part_off_does_not_change_the_others(images):
+    without = replace(SHIFT_AND_FLIP, flip=False)(images.inputs, generator())
+    both = SHIFT_AND_FLIP(images.inputs, generator())
     unflipped = torch.rand((4, 60), generator=generator())[1] >= 0.5
     assert torch.equal(both[unflipped], without[unflipped])
     assert not torch.equal(both, without)
 
 
 def test_bytes_and_floats_agree(images):
-    floats = PAPER(images.inputs.float(), generator())
-    assert torch.equal(PAPER(images.inputs, generator()), floats.round().to(torch.uint8))
+    floats = ALL_PARTS(images.inputs.float(), generator())
+    assert torch.equal(ALL_PARTS(images.inputs, generator()), floats.round().to(torch.uint8))
 
 
-def test_what_cannot_be_augmented_is_refused():
+def test_wrong_shapes_and_parameters_are_refused():
     with pytest.raises(UserError, match=r"N x C x H x W, not of shape \(3, 2\)"):
-        PAPER(torch.zeros(3, 2), generator())
+        ALL_PARTS(torch.zeros(3, 2), generator())
     with pytest.raises(UserError, match="shift must be between 0 and 1, not 4"):
         Augmentation(shift=4)
     with pytest.raises(UserError, match="rotation must be between 0 and 180 degrees"):

@@ -30,7 +30,7 @@ def test_inputs_belong_to_their_labels():
         assert torch.equal(inputs[:, 0].long(), labels)
 
 
-def test_the_order_depends_on_seed_and_epoch_alone():
+def test_the_order_depends_only_on_seed_and_epoch():
     orders = [
         rows(Batches(numbered(30), 7, shuffle=True, seed=seed).epoch(epoch))
         for seed, epoch in ((0, 0), (0, 0), (0, 1), (1, 0))
@@ -44,7 +44,7 @@ def test_without_shuffling_the_order_is_that_of_the_data():
 
 
 @given(st.integers(0, 5), st.integers(0, 20))
-def test_an_interrupted_epoch_goes_on_where_it_stopped(start, first):
+def test_an_interrupted_epoch_continues_where_it_stopped(start, first):
     batches = Batches(numbered(30), 6, shuffle=True)
     assert rows(batches.epoch(2, start=start)) == rows(batches.epoch(2))[start:]
     stream = rows(islice(batches.forever(), first + 3))
@@ -83,7 +83,7 @@ def test_dropping_the_last_batch_keeps_only_full_ones():
 
 
 @pytest.mark.parametrize(
-    ("keys", "words"),
+    ("keys", "message"),
     [
         ({"batch_size": 0}, "batch_size must be at least 1, not 0"),
         ({"batch_size": 2, "rank": 2, "world": 2}, r"below world \(2\), not 2"),
@@ -93,6 +93,6 @@ def test_dropping_the_last_batch_keeps_only_full_ones():
         ),
     ],
 )
-def test_batches_that_cannot_be_made_are_refused(keys, words):
-    with pytest.raises(UserError, match=words):
+def test_invalid_batches_are_refused(keys, message):
+    with pytest.raises(UserError, match=message):
         Batches(numbered(10), shuffle=True, **keys)

@@ -4,7 +4,7 @@ import torch
 from PIL import Image
 from torchvision.datasets import MNIST
 
-from dpn_plugin.data import SourceSpec, fingerprint, load
+from dpn_plugin.data import DatasetCache, SourceSpec, fingerprint, load
 from dpn_plugin.errors import UserError
 from dpn_plugin.plugins import registry
 
@@ -38,7 +38,7 @@ def test_names_and_numbers_and_ranges_choose_the_same_classes(drawings):
 
 
 @pytest.mark.parametrize(
-    ("classes", "words"),
+    ("classes", "message"),
     [
         (["cta"], "'cta'. Did you mean 'cat'"),
         ([2, 9], "no class 9: its 4 classes go from 0 to 3, the nearest is 3"),
@@ -46,8 +46,8 @@ def test_names_and_numbers_and_ranges_choose_the_same_classes(drawings):
         ({"from": 4}, "no class 4"),
     ],
 )
-def test_a_class_that_does_not_exist_is_named_with_the_nearest(drawings, classes, words):
-    with pytest.raises(UserError, match=words):
+def test_a_class_that_does_not_exist_is_named_with_the_nearest(drawings, classes, message):
+    with pytest.raises(UserError, match=message):
         load(spec("npz:drawings.npz", classes=classes), root=drawings.parent)
 
 
@@ -104,7 +104,7 @@ def test_resizing_a_batch_agrees_with_pillow(mnist_root):
         assert abs(got[0].numpy() - expected).max() <= 1
 
 
-def test_images_of_another_shape_are_cut_at_the_centre_not_squeezed(tmp_path):
+def test_images_of_another_shape_are_cropped_at_the_centre_not_distorted(tmp_path):
     stripes = np.zeros((1, 8, 16), np.uint8)
     stripes[:, :, 4:12] = 200
     np.savez(tmp_path / "a.npz", images=stripes)
@@ -136,14 +136,39 @@ def test_points_have_no_image_size(tmp_path):
 def test_an_unknown_scheme_or_option_gets_the_nearest_name(tmp_path):
     with pytest.raises(UserError, match="Did you mean 'torchvision'"):
         load("torchvison:MNIST", root=tmp_path)
-    with pytest.raises(UserError, match=r"'patch'\. Did you mean 'patches'"):
+    with pytest.raises(UserError, match=r"china has no option 'patch'\. Did you mean 'patches'"):
         load(spec("sklearn:photograph/china", options={"patch": 3}), root=tmp_path)
-    with pytest.raises(UserError, match="'root'"):
+    with pytest.raises(UserError, match="sklearn:digits has no option 'root'"):
         load(spec("sklearn:digits", options={"root": "x"}), root=tmp_path)
 
 
 @pytest.mark.parametrize(
     "scheme", ["torchvision", "pytorch_ood", "sklearn", "npz", "folder", "synthetic"]
 )
-def test_every_scheme_of_the_documentation_is_registered(scheme):
+def test_every_documented_scheme_is_registered(scheme):
     assert callable(registry.load("datasets", scheme))
+
+
+def test_the_cache_loads_a_data_set_once_for_each_use(drawings):
+    cache, chosen = DatasetCache(drawings.parent), spec("npz:drawings.npz")
+    assert cache.load(chosen) is cache.load(spec("npz:drawings.npz"))
+    assert cache.load(chosen, in_domain=True).labels.unique().tolist() == [0, 1, 2, 3]
+    assert cache.load(chosen).labels.unique().tolist() == [-1]
+
+
+def test_the_cache_loads_data_in_the_shape_of_other_data(drawings, images):
+    cache, chosen = DatasetCache(drawings.parent), spec("npz:drawings.npz")
+    ood = cache.load_like(images, chosen)
+    assert ood.inputs.shape == (40, 3, 8, 8)
+    assert ood is cache.load(chosen, image_size=(8, 8), channels=3)
+    assert ood.labels.unique().tolist() == [-1]
+    in_domain = cache.load_like(images, chosen, in_domain=True)
+    assert in_domain.classes == ("ant", "bee", "cat", "dog")
+    assert torch.equal(in_domain.inputs, ood.inputs)
+
+
+def test_points_have_no_shape_to_follow(tmp_path):
+    cache = DatasetCache(tmp_path)
+    points = cache.load(spec("synthetic:gaussians"), in_domain=True)
+    other = cache.load_like(points, spec("synthetic:gaussians", split="test"), in_domain=True)
+    assert other.labels.unique().tolist() == [0, 1, 2]

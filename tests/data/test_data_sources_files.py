@@ -8,14 +8,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from dpn_plugin.data import SourceSpec, load
+from dpn_plugin.data import SourceSpec, load, load_image_files
 from dpn_plugin.errors import UserError
 
 GOOD = {"images": np.zeros((3, 4, 5), np.uint8), "labels": np.array([0, 1, 2])}
 
 
 def outcome(source, **keys):
-    """What was loaded, or the words of the refusal."""
+    """Return the loaded samples, or the message of the error."""
     try:
         return load(source, **keys)
     except UserError as error:
@@ -31,7 +31,7 @@ def test_colour_images_come_channels_first(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("arrays", "words"),
+    ("arrays", "message"),
     [
         ({"labels": GOOD["labels"]}, r"no array 'images', only \['labels'\]"),
         ({**GOOD, "images": np.zeros((3, 4, 5))}, "images must be uint8 .* not float64"),
@@ -44,13 +44,13 @@ def test_colour_images_come_channels_first(tmp_path):
         ({**GOOD, "labels": np.array([{}, 1, 2])}, "labels.npy holds Python objects"),
     ],
 )
-def test_arrays_of_another_kind_are_refused(tmp_path, arrays, words):
+def test_arrays_of_another_type_or_shape_are_refused(tmp_path, arrays, message):
     np.savez(tmp_path / "a.npz", **arrays)
-    with pytest.raises(UserError, match=words):
+    with pytest.raises(UserError, match=message):
         load("npz:a.npz", root=tmp_path)
 
 
-def test_a_file_that_declares_more_than_the_memory_is_refused_unread(tmp_path):
+def test_a_file_that_declares_more_than_the_memory_is_refused_before_it_is_read(tmp_path):
     header = io.BytesIO()
     np.lib.format.write_array_header_1_0(
         header, {"descr": "|u1", "fortran_order": False, "shape": (10**9, 10**6, 10**3)}
@@ -93,8 +93,29 @@ def test_a_split_is_a_folder_inside(photos):
 def test_a_flat_folder_has_no_labels_and_ignores_other_files(photos):
     (photos / "cats" / "readme.txt").write_text("three cats")
     assert len(load("folder:cats", root=photos, image_size=(8, 8))) == 3
-    with pytest.raises(UserError, match="cannot be in-domain data: 3 of its 3"):
+    layout = r"has no class subfolders\..*: cats/cat/1\.png, cats/dog/1\.png"
+    with pytest.raises(UserError, match=f"cannot be in-domain data: .*{layout}"):
         load("folder:cats", root=photos, image_size=(8, 8), in_domain=True)
+    with pytest.raises(UserError, match=f"no classes to choose from: .*{layout}"):
+        load("folder:cats?classes=tabby", root=photos, image_size=(8, 8))
+
+
+def test_hidden_files_and_folders_are_ignored(photos):
+    for folder in (photos / ".ipynb_checkpoints", photos / "cats" / ".ipynb_checkpoints"):
+        folder.mkdir()
+        (folder / "0-checkpoint.png").write_bytes((photos / "cats" / "0.png").read_bytes())
+    (photos / "dogs" / "._0.png").write_bytes(b"resource fork")
+    samples = load("folder:photos", root=photos.parent, image_size=(8, 8), in_domain=True)
+    assert (samples.classes, len(samples)) == (("cats", "dogs"), 6)
+    assert len(load("folder:dogs", root=photos, image_size=(8, 8))) == 3
+    _, names = load_image_files([photos], (8, 8), 3)
+    assert len(names) == 6
+
+
+def test_a_class_without_images_is_named(photos):
+    (photos / "birds").mkdir()
+    with pytest.raises(UserError, match="'birds' holds no images"):
+        load("folder:photos", root=photos.parent, image_size=(8, 8))
 
 
 def test_sixteen_bit_palette_and_transparent_images_become_rgb(tmp_path):
@@ -107,7 +128,7 @@ def test_sixteen_bit_palette_and_transparent_images_become_rgb(tmp_path):
 
 
 def test_images_of_different_sizes_need_a_size(photos):
-    with pytest.raises(UserError, match=r"different sizes .*30x20 and 30x21"):
+    with pytest.raises(UserError, match=r"30x20 and 30x21.*--set image_size=32 .*input_size = "):
         load("folder:photos", root=photos.parent)
 
 
@@ -121,7 +142,7 @@ def test_only_the_images_that_are_kept_are_decoded(photos):
 
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(position=st.integers(0, 10**6), value=st.integers(0, 255), cut=st.booleans())
-def test_a_damaged_picture_is_refused_or_read_but_never_crashes(photos, position, value, cut):
+def test_a_damaged_image_is_refused_or_read_but_never_crashes(photos, position, value, cut):
     content = bytearray((photos / "cats" / "0.png").read_bytes())
     position %= len(content)
     content[position] = value

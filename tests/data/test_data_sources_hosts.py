@@ -13,7 +13,7 @@ from pytorch_ood.dataset.img import GaussianNoise
 from sklearn.datasets import load_digits, load_sample_image
 
 from dpn_plugin.data import SourceSpec, fingerprint, load
-from dpn_plugin.data.guard import shared_images
+from dpn_plugin.data.overlap import shared_images
 from dpn_plugin.errors import UserError
 
 
@@ -22,7 +22,7 @@ def spec(source, **keys):
 
 
 @pytest.mark.parametrize(("split", "train"), [(None, True), ("train", True), ("test", False)])
-def test_a_torchvision_set_is_what_its_items_are(mnist_root, split, train):
+def test_a_torchvision_set_agrees_with_its_items(mnist_root, split, train):
     samples = load(spec("torchvision:MNIST", split=split), root=mnist_root, in_domain=True)
     host = torchvision.datasets.MNIST(mnist_root, train=train)
     assert len(samples) == len(host)
@@ -31,7 +31,7 @@ def test_a_torchvision_set_is_what_its_items_are(mnist_root, split, train):
         assert label == target
 
 
-def test_the_variant_after_the_slash_is_what_the_class_demands(mnist_root):
+def test_the_variant_after_the_slash_is_the_required_argument_of_the_class(mnist_root):
     raw = mnist_root / "EMNIST" / "raw"
     raw.mkdir(parents=True)
     for part, ours in (("train", "train"), ("t10k", "test")):
@@ -86,14 +86,14 @@ def test_sets_of_files_are_decoded_at_the_size_asked_for(omniglot_root):
     assert samples.labels.tolist() == [0, 0, 1, 1]
 
 
-def test_a_broken_picture_of_a_set_is_named_by_its_position(omniglot_root):
+def test_a_broken_image_of_a_set_is_named_by_its_position(omniglot_root):
     latin = omniglot_root / "omniglot-py" / "images_evaluation" / "Latin" / "character01"
     (latin / "1.png").write_bytes((latin / "1.png").read_bytes()[:60])
     with pytest.raises(UserError, match="torchvision:Omniglot: image 3 cannot be read"):
         load(spec("torchvision:Omniglot", split="test"), root=omniglot_root)
 
 
-def test_a_set_that_needs_a_missing_package_says_so(tmp_path):
+def test_a_missing_package_is_named(tmp_path):
     if find_spec("pycocotools"):
         pytest.skip("pycocotools is installed")
     with pytest.raises(UserError, match=r"CocoDetection/x needs a package .*pycocotools"):
@@ -117,13 +117,15 @@ def test_a_set_that_needs_a_missing_package_says_so(tmp_path):
         ({"source": "pytorch_ood:MNISTC/fog", "split": "test"}, "MNISTC.*subset='fog', split="),
     ],
 )
-def test_a_missing_set_says_where_it_was_looked_for_and_how_to_get_it(tmp_path, keys, call):
+def test_the_message_for_a_missing_set_has_its_folder_and_the_download_command(
+    tmp_path, keys, call
+):
     with pytest.raises(UserError) as caught:
         load(SourceSpec.parse(keys), root=tmp_path)
-    said = str(caught.value)
-    assert keys["source"] in said
-    assert str(tmp_path) in said
-    command = said.partition("Get it with: ")[2].partition(' -c "')[2].partition('"')[0]
+    message = str(caught.value)
+    assert keys["source"] in message
+    assert str(tmp_path) in message
+    command = message.partition("Get it with: ")[2].partition(' -c "')[2].partition('"')[0]
     compile(command, "command", "exec")
     assert "download=True" in command
     assert re.search(call, command)
@@ -142,7 +144,7 @@ def test_a_damaged_set_is_reported_as_such(mnist_root):
 
 
 @pytest.mark.parametrize(
-    ("keys", "words"),
+    ("keys", "message"),
     [
         ({"source": "torchvision:MNITS"}, "'MNITS'. Did you mean"),
         ({"source": "torchvision:ImageFolder"}, "Unknown torchvision data set"),
@@ -151,7 +153,7 @@ def test_a_damaged_set_is_reported_as_such(mnist_root):
         ({"source": "torchvision:MNIST", "split": "val"}, "must be 'train' or 'test', not 'val'"),
         ({"source": "torchvision:SVHN", "split": "val"}, "Unknown value 'val'"),
         ({"source": "torchvision:MNIST", "options": {"dwnload": True}}, "mean 'download'"),
-        ({"source": "torchvision:MNIST", "options": {"root": "x"}}, "Unknown option"),
+        ({"source": "torchvision:MNIST", "options": {"root": "x"}}, "MNIST has no option 'root'"),
         ({"source": "pytorch_ood:Texture"}, "Did you mean 'Textures'"),
         ({"source": "pytorch_ood:Textures", "split": "test"}, "has no splits"),
         ({"source": "pytorch_ood:GaussianNoise"}, "needs a value for 'length'"),
@@ -170,8 +172,8 @@ def test_a_damaged_set_is_reported_as_such(mnist_root):
         ({"source": "synthetic:gaussians", "split": "val"}, "must be 'train' or 'test'"),
     ],
 )
-def test_what_a_source_does_not_know_is_named(tmp_path, keys, words):
-    with pytest.raises(UserError, match=words):
+def test_unknown_names_splits_and_options_are_reported(tmp_path, keys, message):
+    with pytest.raises(UserError, match=message):
         load(SourceSpec.parse(keys), root=tmp_path)
 
 
@@ -183,7 +185,7 @@ def test_a_set_without_single_labels_is_refused(tmp_path):
         load("torchvision:MovingMNIST", root=tmp_path)
 
 
-def test_noise_is_the_hosts_and_comes_in_the_models_shape(tmp_path):
+def test_noise_is_generated_by_the_host_in_the_shape_of_the_model(tmp_path):
     noise = load("pytorch_ood:GaussianNoise/5", root=tmp_path, image_size=(6, 7), channels=1)
     host = GaussianNoise(5, size=(6, 7, 1), seed=0)
     assert np.array_equal(noise.inputs[:, 0], np.stack([np.array(host[i][0]) for i in range(5)]))
@@ -200,7 +202,7 @@ def test_digits_keep_all_sixteen_grey_levels(tmp_path):
     assert len(digits.classes) == 10
 
 
-def test_patches_are_cut_from_the_photograph_and_none_twice(tmp_path):
+def test_patches_are_distinct_parts_of_the_photograph(tmp_path):
     chosen = spec("sklearn:photograph/flower", options={"patches": 20, "size": 16})
     patches = load(chosen, root=tmp_path)
     assert patches.inputs.shape == (20, 3, 16, 16)
@@ -222,7 +224,7 @@ def test_gaussians_have_the_papers_means_and_covariance(tmp_path):
         assert (torch.cov(members.T) - 4 * torch.eye(2)).abs().max() < 4 * 4 * (2 / 200) ** 0.5
 
 
-def test_points_outside_keep_their_distance_and_fill_the_square(tmp_path):
+def test_ood_points_have_the_minimum_distance_and_fill_the_square(tmp_path):
     points = load("synthetic:gaussians-ood", root=tmp_path).inputs
     means = torch.tensor([[-4.0, 0.0], [4.0, 0.0], [0.0, 5.0]])
     assert len(points) == 600

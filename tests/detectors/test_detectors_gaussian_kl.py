@@ -11,14 +11,14 @@ from torch import Tensor
 from torch.utils.data import DataLoader, TensorDataset
 
 from dpn_plugin import functional
-from dpn_plugin.detectors import GaussianKL
-from dpn_plugin.detectors.gaussian_kl import SOURCES, representation
+from dpn_plugin.detectors import GaussianKL, representation
+from dpn_plugin.detectors.gaussian_kl import SOURCES
 
 
 def sample(
     correct: int = 300, wrong: int = 60, ood: int = 200, classes: int = 4, seed: int = 0
 ) -> tuple[Tensor, Tensor]:
-    """Logits as of DPN-: confident where right, lower where wrong, far below zero where OOD."""
+    """Logits like those of DPN-: confident if correct, lower if wrong, far below zero if OOD."""
     generator = torch.Generator().manual_seed(seed)
     count = correct + wrong + ood
     logits = torch.randn(count, classes, generator=generator, dtype=torch.float64)
@@ -33,7 +33,7 @@ def sample(
 
 
 def groups(logits: Tensor, labels: Tensor) -> dict[str, np.ndarray]:
-    """The points of each source, told from the definition."""
+    """The points of each source, computed from the definition."""
     points = torch.stack(
         [
             torch.softmax(logits, dim=1).amax(dim=1),
@@ -80,7 +80,7 @@ def test_sources_follow_the_rule_of_bayes(ood_prior: float) -> None:
     assert found == pytest.approx(joint / joint.sum(axis=1, keepdims=True), abs=1e-5)
 
 
-def test_sources_are_told_apart() -> None:
+def test_sources_are_predicted() -> None:
     detector = GaussianKL().fit_logits(*sample(seed=1))
     logits, labels = sample(seed=2)
     truth = torch.where(labels < 0, 2, (logits.argmax(dim=1) != labels).long())
@@ -133,7 +133,7 @@ def test_fewer_than_three_misclassified_samples_are_left_out(wrong: int) -> None
     assert detector.predict_logits(logits).isfinite().all()
 
 
-def test_a_group_without_spread_borrows_some() -> None:
+def test_some_spread_is_added_to_a_group_without_any() -> None:
     logits, labels = sample()
     logits[labels < 0] = torch.tensor([-2.0, -3.0, -3.0, -3.0], dtype=torch.float64)
     variance = representation(logits).var(dim=0).numpy()
@@ -146,7 +146,7 @@ def test_a_group_without_spread_borrows_some() -> None:
     assert np.isfinite(list(detector.gap().values())).all()
 
 
-def test_a_group_on_a_line_is_mended() -> None:
+def test_a_group_on_a_line_gets_a_ridge() -> None:
     logits, labels = sample()
     one = torch.tensor([[9.0, 0.0, 0.0, 0.0], [9.5, 0.0, 0.0, 0.0]], dtype=torch.float64)
     right = logits.argmax(dim=1) == labels
@@ -186,7 +186,7 @@ def test_two_classes_work_also_at_the_uniform_dirichlet() -> None:
     assert detector.predict_source(uniform).sum().item() == pytest.approx(1)
 
 
-def test_far_away_the_score_stays_finite_and_the_sources_sum_to_one() -> None:
+def test_extreme_logits_have_finite_scores_and_sources_that_sum_to_one() -> None:
     detector = GaussianKL().fit_logits(*sample())
     logits = torch.tensor([[1e3, 0, 0, 0], [-1e3, -1e3, -1e3, -1e3], [80.0, 80, 80, 80]])
     assert detector.predict_logits(logits).isfinite().all()
@@ -227,13 +227,13 @@ def test_every_task_that_info_claims_runs() -> None:
     torch.testing.assert_close(maps.predict_source(pixels), sources)
 
 
-def test_fitting_again_forgets_the_first_fit() -> None:
+def test_a_second_fit_replaces_the_first() -> None:
     detector = GaussianKL().fit_logits(*sample(seed=1)).fit_logits(*sample(ood=0))
     with pytest.raises(ValueError, match="gap needs OOD samples"):
         detector.gap()
 
 
-def test_nothing_works_before_the_fit() -> None:
+def test_all_methods_raise_before_the_fit() -> None:
     detector, logits = GaussianKL(), torch.zeros(1, 3)
     assert detector.requires_fit
     for method in (detector.predict_logits, detector.predict_source):
@@ -272,7 +272,7 @@ def test_a_label_beyond_the_classes_is_refused() -> None:
         GaussianKL().fit_logits(logits, labels)
 
 
-def test_a_good_fit_warns_of_nothing() -> None:
+def test_a_good_fit_gives_no_warning() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         GaussianKL().fit_logits(*sample())

@@ -21,7 +21,7 @@ CLASSES = 3
 
 
 def in_domain(seed: int) -> TensorDataset:
-    """Confident logits, as they are; a tenth of the labels is wrong."""
+    """Confident logits as inputs; a tenth of the labels is wrong."""
     generator = torch.Generator().manual_seed(seed)
     predicted = torch.arange(150) % CLASSES
     logits = torch.randn(150, CLASSES, generator=generator)
@@ -31,13 +31,13 @@ def in_domain(seed: int) -> TensorDataset:
 
 
 def outliers(seed: int, mean: float) -> TensorDataset:
-    """Logits far below zero, as of a network that was trained with DPN-."""
+    """Logits far below zero, like those of a network trained with DPN-."""
     generator = torch.Generator().manual_seed(seed)
     logits = mean + torch.randn(120, CLASSES, generator=generator)
     return TensorDataset(logits, torch.full((120,), -1))
 
 
-class Planes(Benchmark):
+class OutlierSets(Benchmark):
     ood_names = ("near", "far")
 
     def train_set(self) -> Dataset:
@@ -48,17 +48,19 @@ class Planes(Benchmark):
         return [ConcatDataset([in_domain(1), each]) for each in ood]
 
 
-def everything(seed: int) -> DataLoader:
+def mixed_loader(seed: int) -> DataLoader:
     return DataLoader(ConcatDataset([in_domain(seed), outliers(seed, -5.0)]), batch_size=64)
 
 
 @pytest.mark.parametrize(
     "detector", [MaxProbability, PredictiveEntropy, MutualInformation, Precision]
 )
-def test_benchmark_evaluates_what_the_scores_say(detector: type) -> None:
-    results = Planes().evaluate(detector(torch.nn.Identity()), loader_kwargs={"batch_size": 50})
+def test_benchmark_agrees_with_the_metrics_of_the_scores(detector: type) -> None:
+    results = OutlierSets().evaluate(
+        detector(torch.nn.Identity()), loader_kwargs={"batch_size": 50}
+    )
     assert [result["Dataset"] for result in results] == ["near", "far"]
-    for result, dataset in zip(results, Planes().test_sets(), strict=True):
+    for result, dataset in zip(results, OutlierSets().test_sets(), strict=True):
         logits, labels = next(iter(DataLoader(dataset, batch_size=len(dataset))))
         metrics = OODMetrics().update(detector.score(logits), labels).compute()
         assert result["AUROC"] == pytest.approx(metrics["AUROC"])
@@ -67,12 +69,12 @@ def test_benchmark_evaluates_what_the_scores_say(detector: type) -> None:
 
 def test_benchmark_evaluates_all_at_once_and_precision_like_energy() -> None:
     model = torch.nn.Identity()
-    fitted = GaussianKL(model).fit(everything(4))
+    fitted = GaussianKL(model).fit(mixed_loader(4))
     detectors = [Precision(model), EnergyBased(model), DifferentialEntropy(model), fitted]
-    results = Planes().evaluate(detectors, loader_kwargs={"batch_size": 50})
+    results = OutlierSets().evaluate(detectors, loader_kwargs={"batch_size": 50})
     rocs = {(result["Detector"], result["Dataset"]): result["AUROC"] for result in results}
     assert len(rocs) == 8
-    for dataset in Planes.ood_names:
+    for dataset in OutlierSets.ood_names:
         assert rocs["Precision", dataset] == rocs["EnergyBased", dataset]
         assert rocs["DifferentialEntropy", dataset] < 0.2
         assert rocs["GaussianKL", dataset] > 0.95
@@ -80,7 +82,7 @@ def test_benchmark_evaluates_all_at_once_and_precision_like_energy() -> None:
 
 def test_grid_search_finds_the_inversion() -> None:
     detector = DifferentialEntropy(torch.nn.Identity())
-    search = GridSearch(detector, fit_loader=None, val_loader=everything(5))
+    search = GridSearch(detector, fit_loader=None, val_loader=mixed_loader(5))
     assert search.run() == {"invert": True}
     assert detector.invert
     assert search.best_score_ > 0.9
@@ -89,7 +91,7 @@ def test_grid_search_finds_the_inversion() -> None:
     )
 
 
-def test_grid_search_leaves_the_order_of_flat_outliers_alone() -> None:
+def test_grid_search_does_not_invert_for_flat_outliers() -> None:
     flat = TensorDataset(0.1 * torch.randn(120, CLASSES), torch.full((120,), -1))
     confident = TensorDataset(in_domain(6).tensors[0] + 3, in_domain(6).tensors[1])
     loader = DataLoader(ConcatDataset([confident, flat]), batch_size=64)

@@ -98,7 +98,7 @@ def test_max_probability_ranks_like_max_softmax() -> None:
     assert torch.equal(ours, theirs)
 
 
-def test_max_probability_tells_confident_samples_apart_that_tie_in_max_softmax() -> None:
+def test_max_probability_has_no_ties_where_max_softmax_has() -> None:
     logits = torch.zeros(20, 10)
     logits[:, 0] = torch.linspace(20, 60, 20)
     assert len(MaxSoftmax(None).predict_logits(logits).unique()) == 1

@@ -1,5 +1,6 @@
-"""The folders that faults are tried on, and the table of all faults at the end."""
+"""Benchmark folders in which faults are caused, and a table of all faults at the end."""
 
+import re
 import shutil
 import signal
 import sys
@@ -17,34 +18,34 @@ from tiny_bench import suite_file  # noqa: E402
 
 
 @pytest.fixture(scope="session")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("faults")
 
 
 @pytest.fixture(scope="session")
-def suite(place: Path) -> Path:
-    return suite_file(place, POINTS, SUITE)
+def suite(workspace: Path) -> Path:
+    return suite_file(workspace, POINTS, SUITE)
 
 
 @pytest.fixture(scope="session")
-def first(suite: Path, place: Path) -> Dpn:
-    """A benchmark that was left alone."""
-    dpn = Dpn(suite, place / "undisturbed")
-    assert dpn.run() == 0, dpn.said
+def reference(suite: Path, workspace: Path) -> Dpn:
+    """A benchmark without any fault."""
+    dpn = Dpn(suite, workspace / "reference")
+    assert dpn.run() == 0, dpn.output
     return dpn
 
 
 @pytest.fixture(scope="session")
-def finished(first: Dpn) -> Path:
-    return first.out
+def finished(reference: Dpn) -> Path:
+    return reference.out
 
 
 @pytest.fixture(scope="session")
-def half(first: Dpn, place: Path) -> Path:
-    """Killed when the second unit has one network, and two checkpoints of the next."""
-    wanted = f"os.rename {SECOND}/checkpoints/member-1/.writing"
-    moments = [i for i, event in enumerate(first.events) if event.startswith(wanted)]
-    dpn = Dpn(first.suite, place / "half", at=moments[1] + 5)
+def half(reference: Dpn, workspace: Path) -> Path:
+    """Killed when the second run has one network, and two checkpoints of the next."""
+    saved = re.compile(rf"os\.rename {SECOND}/checkpoints/member-1/\.step-[^/]*")
+    renames = [i for i, event in enumerate(reference.events) if saved.fullmatch(event)]
+    dpn = Dpn(reference.suite, workspace / "half", at=renames[1] + 5)
     assert dpn.run() == -signal.SIGKILL
     return dpn.out
 
@@ -58,12 +59,12 @@ def copied(tmp_path: Path) -> Callable[[Path], Path]:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    rows = [("FAULT", "WHERE", "WHAT WAS SEEN", "SURVIVED")]
-    for outcome, word in (("passed", "yes"), ("failed", "NO"), ("skipped", "not tried")):
+    rows = [("FAULT", "WHERE", "OBSERVED", "SURVIVED")]
+    for outcome, word in (("passed", "yes"), ("failed", "NO"), ("skipped", "skipped")):
         for report in terminalreporter.getreports(outcome):
-            told = dict(report.user_properties)
-            fault = told.get("fault", report.nodeid.rpartition("::")[2])
-            rows.append((fault, told.get("where", ""), told.get("seen", ""), word))
+            properties = dict(report.user_properties)
+            fault = properties.get("fault", report.nodeid.rpartition("::")[2])
+            rows.append((fault, properties.get("where", ""), properties.get("observed", ""), word))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     terminalreporter.section("faults tried and survived")
     for row in rows:

@@ -1,4 +1,4 @@
-"""``dpn`` in processes of their own, which can be killed or stopped at a chosen event."""
+"""``dpn bench`` in a process of its own, which can be killed or stopped at a chosen event."""
 
 import os
 import resource
@@ -13,14 +13,13 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from tiny_bench import FORKS
+from child_processes import FORKSERVER
 
-# one interpreter that has imported all and is forked: a child starts in milliseconds
-FORKS.set_forkserver_preload(
+FORKSERVER.set_forkserver_preload(
     [
         "dpn_plugin.bench",
         "dpn_plugin.cli.bench",
-        "dpn_plugin.cli.bench_progress",
+        "dpn_plugin.cli.progress",
         "dpn_plugin.report",
         "matplotlib.backends.backend_agg",
         "matplotlib.backends.backend_svg",
@@ -40,21 +39,21 @@ class Dpn:
     """
     One ``dpn bench`` of a suite file.
 
-    Its events are what it does to files below ``out``, and the steps of training. They come in the
-    same order every time, so a number names a moment.
+    Its events are the changes of files below ``out`` and the steps of training. They come in the
+    same order every time, so a number identifies a moment.
 
     :param suite: the suite file
     :param out: the folder of the benchmark
-    :param words: more of the command line
-    :param signal: what the process sends itself just before event ``at``
+    :param arguments: more arguments of the command
+    :param signal: the signal that the process sends itself just before event ``at``
     :param at: the number of an event, from 0
-    :param largest: no file may become larger, in bytes
-    :param clock: seeds a clock that jumps by days whenever it is read or a file is renamed
+    :param largest: the largest size of a file in bytes
+    :param clock: seed of a clock that jumps by days whenever it is read or a file is renamed
     """
 
     suite: Path
     out: Path
-    words: tuple[str, ...] = ()
+    arguments: tuple[str, ...] = ()
     signal: int = signal.SIGKILL
     at: int = -1
     largest: int | None = None
@@ -67,14 +66,14 @@ class Dpn:
 
     def start(self) -> "Dpn":
         self.log("events").touch()
-        self.process = FORKS.Process(target=_dpn, args=(self,))
+        self.process = FORKSERVER.Process(target=_run_dpn, args=(self,))
         self.process.start()
         return self
 
     def finish(self) -> int:
-        """:return: the exit code; below 0 is a signal"""
+        """Return the exit code; below 0 is a signal."""
         self.process.join(300)
-        assert self.process.exitcode is not None, "it hangs"
+        assert self.process.exitcode is not None, "the process hangs"
         return self.process.exitcode
 
     def run(self) -> int:
@@ -83,7 +82,7 @@ class Dpn:
     def wait_for_event(self) -> None:
         """Wait until the process has sent itself its signal."""
         while len(self.events) <= self.at:
-            assert self.process.is_alive(), self.said
+            assert self.process.is_alive(), self.output
             time.sleep(0.02)
 
     @property
@@ -91,13 +90,13 @@ class Dpn:
         return self.log("events").read_text("utf-8").splitlines()
 
     @property
-    def said(self) -> str:
-        """All that it printed, in one line."""
-        return " ".join(self.log("said").read_text("utf-8").split())
+    def output(self) -> str:
+        """Everything that it printed, in one line."""
+        return " ".join(self.log("output").read_text("utf-8").split())
 
     @property
-    def done(self) -> str:
-        """What it did, in a few words."""
+    def summary(self) -> str:
+        """The number of steps and of files."""
         steps = self.events.count("training.step .")
         files = sum(event.startswith("os.rename") for event in self.events)
         return f"{steps} steps trained, {files} files and folders written"
@@ -106,56 +105,56 @@ class Dpn:
         return {**vars(self), "process": None}
 
 
-def _dpn(self: Dpn) -> None:
+def _run_dpn(self: Dpn) -> None:
     import torch
 
     from dpn_plugin.cli import main
 
     torch.set_num_threads(1)
-    said = os.open(self.log("said"), os.O_WRONLY | os.O_CREAT)
+    output = os.open(self.log("output"), os.O_WRONLY | os.O_CREAT)
     for number in (1, 2):
-        os.dup2(said, number)
+        os.dup2(output, number)
     sys.stdout, sys.stderr = (os.fdopen(number, "w") for number in (1, 2))
-    _announce_steps(self.out)
-    _draw_one_picture()
+    _audit_steps(self.out)
+    _draw_one_figure()
     act = _jumping_clock(self.clock) if self.clock is not None else lambda *_: None
-    sys.addaudithook(_counting(self, act))
+    sys.addaudithook(_counting_hook(self, act))
     if self.largest is not None:
         hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
         resource.setrlimit(resource.RLIMIT_FSIZE, (self.largest, hard))
     sys.argv = ["dpn", "bench", str(self.suite), "--out", str(self.out), "--device", "cpu"]
-    sys.argv += self.words
+    sys.argv += self.arguments
     main()
 
 
-def _announce_steps(out: Path) -> None:
-    from dpn_plugin.training.loop import Trainer
+def _audit_steps(out: Path) -> None:
+    from dpn_plugin.training.trainer import Trainer
 
     step = Trainer._train_step
 
-    def announced(*arguments: Any) -> Any:
+    def audited(*arguments: Any) -> Any:
         sys.audit("training.step", str(out))
         return step(*arguments)
 
-    Trainer._train_step = announced
+    Trainer._train_step = audited
 
 
-def _draw_one_picture() -> None:
-    """Drawing all seven would take most of the campaign's time."""
-    from dpn_plugin.report import pictures
+def _draw_one_figure() -> None:
+    """Draw one figure instead of seven, which would take most of the time of these tests."""
+    from dpn_plugin.report import figures
 
-    pictures._PICTURES = {"roc": pictures._PICTURES["roc"]}
+    figures._FIGURES = {"roc": figures._FIGURES["roc"]}
 
 
-def _counting(self: Dpn, act: Callable[[str, Any], None]) -> Callable[[str, Any], None]:
+def _counting_hook(self: Dpn, act: Callable[[str, Any], None]) -> Callable[[str, Any], None]:
     log, numbers = os.open(self.log("events"), os.O_WRONLY | os.O_APPEND), count()
 
     def hook(event: str, arguments: Any) -> None:
-        if not _concerns(self.out, event, arguments):
+        if not _is_counted(self.out, event, arguments):
             return
         path = os.fsdecode(arguments[0])
         where = os.path.relpath(path, self.out) if os.path.isabs(path) else path
-        with suppress(OSError):  # where no file may grow
+        with suppress(OSError):  # if files must not grow
             os.write(log, f"{event} {where}\n".encode())
         if next(numbers) == self.at:
             os.kill(os.getpid(), self.signal)
@@ -164,14 +163,14 @@ def _counting(self: Dpn, act: Callable[[str, Any], None]) -> Callable[[str, Any]
     return hook
 
 
-def _concerns(out: Path, event: str, arguments: Any) -> bool:
+def _is_counted(out: Path, event: str, arguments: Any) -> bool:
     if event == "open":
         path, _, flags = arguments
         if isinstance(path, int) or not flags & _WRITING:
             return False
     elif event not in _CHANGES:
         return False
-    # within a tree that is removed, names are relative to an open folder
+    # names are relative to an open folder while a tree is removed
     path = os.fsdecode(arguments[0])
     return path.startswith(str(out)) or not os.path.isabs(path)
 

@@ -1,18 +1,21 @@
-"""The suite of the campaign, and what two folders must have in common to be the same results."""
+"""The suite of these tests, and the comparison of two benchmark folders."""
 
 from hashlib import file_digest
 from pathlib import Path
 
 from tiny_bench import POINTS
 
-from dpn_plugin.sealed import unsealed
+from dpn_plugin._files import Record, read_record
+from dpn_plugin.bench import BENCH_FILE, BenchRecord
+from dpn_plugin.evaluation import EVALUATION_FILE, EvaluationRecord
+from dpn_plugin.runs import RUN_FILE, RunRecord
 
 #: a network with outliers, and three without
 SUITE = {'["baseline", "dpn-minus"]': '["dpn-minus", "deep-ensemble"]'}
 FIRST, SECOND = (
     Path(f"runs/mlp_synthetic/{name}/seed-0") for name in ("dpn-minus", "deep-ensemble")
 )
-#: times of day and durations are in them
+#: files that hold times of day or durations
 _TIMED = (
     "bench.json",
     "run.json",
@@ -22,20 +25,27 @@ _TIMED = (
     "report.sha256",
 )
 
+#: all records that hold times, which must be undamaged
+_RECORDS: dict[str, type[Record]] = {
+    BENCH_FILE: BenchRecord,
+    RUN_FILE: RunRecord,
+    EVALUATION_FILE: EvaluationRecord,
+}
+
 __all__ = ["FIRST", "POINTS", "SECOND", "SUITE", "check_same", "content"]
 
 
 def content(out: Path) -> dict[str, str]:
-    """:return: every folder, and every file with its hash, but for those that hold times"""
+    """Return every folder, and every file with its hash unless it holds times."""
     return {str(path.relative_to(out)): _hash(path) for path in out.rglob("*")}
 
 
-def check_same(out: Path, undisturbed: Path) -> None:
-    """Nothing is lost, nothing is left over, and what tells of times is whole and current."""
-    assert content(out) == content(undisturbed)
-    for kind in ("bench.json", "run.json", "evaluation.json"):
-        for path in out.rglob(kind):
-            unsealed(path.read_text("utf-8"))
+def check_same(out: Path, reference: Path) -> None:
+    """Check that no file is missing or left over, and that files with times are undamaged."""
+    assert content(out) == content(reference)
+    for name, model in _RECORDS.items():
+        for path in out.rglob(name):
+            read_record(path, model)
     for line in (out / "report.sha256").read_text("utf-8").splitlines():
         known, name = line.split("  ")
         with (out / name).open("rb") as file:

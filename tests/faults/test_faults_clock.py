@@ -1,4 +1,4 @@
-"""A clock that jumps while a benchmark runs, and files from the past and the future."""
+"""A clock that jumps while a benchmark runs, and files with times in the past and the future."""
 
 import os
 from pathlib import Path
@@ -9,27 +9,27 @@ from folders import check_same
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_clock_that_jumps(seed: int, first: Dpn, tmp_path: Path, record_property) -> None:
+def test_a_clock_that_jumps(seed: int, reference: Dpn, tmp_path: Path, record_property) -> None:
     record_property("fault", "jumping clock")
     record_property("where", f"up to 1000 days at every file, seed {seed}")
-    dpn = Dpn(first.suite, tmp_path / "out", clock=seed)
-    assert dpn.run() == 0, dpn.said
-    record_property("seen", dpn.done)
-    check_same(dpn.out, first.out)
+    dpn = Dpn(reference.suite, tmp_path / "out", clock=seed)
+    assert dpn.run() == 0, dpn.output
+    record_property("observed", dpn.summary)
+    check_same(dpn.out, reference.out)
 
 
 @pytest.fixture(scope="session")
-def smaller(first: Dpn, place: Path) -> Path:
+def smaller(reference: Dpn, workspace: Path) -> Path:
     """The same benchmark with fewer detectors."""
-    dpn = Dpn(first.suite, place / "smaller", words=("--detectors", "dpn-maxp"))
-    assert dpn.run() == 0, dpn.said
+    dpn = Dpn(reference.suite, workspace / "smaller", arguments=("--detectors", "dpn-maxp"))
+    assert dpn.run() == 0, dpn.output
     return dpn.out
 
 
 @pytest.mark.parametrize("stamp", [0, 4_000_000_000], ids=["1970", "2096"])
 @pytest.mark.parametrize("pattern", ["**/*", "report.*", "*.csv"])
-def test_files_of_another_time(
-    pattern: str, stamp: int, first: Dpn, smaller: Path, copied, record_property
+def test_files_with_wrong_times(
+    pattern: str, stamp: int, reference: Dpn, smaller: Path, copied, record_property
 ) -> None:
     record_property("fault", "wrong file times")
     record_property(
@@ -38,8 +38,8 @@ def test_files_of_another_time(
     out = copied(smaller)
     for path in out.glob(pattern):
         os.utime(path, (stamp, stamp))
-    again = Dpn(first.suite, out)
-    assert again.run() == 0, again.said
-    record_property("seen", f"again: {again.done}")
-    check_same(out, first.out)
+    again = Dpn(reference.suite, out)
+    assert again.run() == 0, again.output
+    record_property("observed", f"again: {again.summary}")
+    check_same(out, reference.out)
     assert "mahalanobis" in (out / "report.html").read_text("utf-8")

@@ -1,4 +1,4 @@
-"""Files that were cut, changed, emptied, removed or exchanged."""
+"""Files that were truncated, changed, emptied, removed or swapped."""
 
 import re
 from collections.abc import Callable
@@ -29,7 +29,7 @@ def removed(path: Path, random: Random) -> None:
     path.unlink()
 
 
-def swapped(one: Path, other: Path) -> None:
+def swap(one: Path, other: Path) -> None:
     aside = one.with_name("aside")
     one.rename(aside)
     other.rename(one)
@@ -55,7 +55,7 @@ FINISHED = [
     "tables/*.csv",
     "figures/*.png",
 ]
-#: and what only one that was killed has
+#: files that only a benchmark that was killed has
 HALF = [
     f"{SECOND}/run.json",
     f"{SECOND}/member-0.safetensors",
@@ -63,14 +63,14 @@ HALF = [
     f"{SECOND}/checkpoints/member-1/*/optimizer.pt",
     f"{SECOND}/checkpoints/member-1/*/state.json",
 ]
-#: digits that decide results, and a bit that makes another digit of each
+#: digits that decide results, and a bit that changes each to another digit
 DIGITS = [
     ("finished", FIRST / "run.json", rb'"mean": \[\s*-?(\d)', 0),
     ("finished", FIRST / "evaluation.json", rb'"value": 0\.(\d)', 0),
     ("half", SECOND / "run.json", rb'"sha256": "[a-f]*(\d)', 0),
     ("half", SECOND / "checkpoints/member-1/step-000000016/state.json", rb'"step": 1(\d)', 2),
 ]
-#: pairs of the same name, in a finished benchmark
+#: pairs of files of the same kind in a finished benchmark
 PAIRS = [
     ("store/*", 0, 1),
     ("store/*/logits.npy", 0, 1),
@@ -88,7 +88,7 @@ PAIRS = [
     ("state", "pattern"),
     [*(("finished", each) for each in FINISHED), *(("half", each) for each in HALF)],
 )
-def test_damaged(state, pattern, damage, first: Dpn, request, copied, record_property) -> None:
+def test_damaged(state, pattern, damage, reference: Dpn, request, copied, record_property) -> None:
     record_property("fault", f"{damage.__name__} file")
     out = copied(request.getfixturevalue(state))
     random = Random(f"{pattern} {damage.__name__}")
@@ -96,12 +96,14 @@ def test_damaged(state, pattern, damage, first: Dpn, request, copied, record_pro
     record_property("where", f"{state}: {short(path, out)}")
     damage(path, random)
     if pattern.startswith("store"):
-        forget_evaluations(out)
-    goes_on(first, out, record_property)
+        remove_evaluations(out)
+    check_recovery(reference, out, record_property)
 
 
 @pytest.mark.parametrize(("state", "name", "digit", "bit"), DIGITS)
-def test_one_digit(state, name, digit, bit, first: Dpn, request, copied, record_property) -> None:
+def test_one_digit(
+    state, name, digit, bit, reference: Dpn, request, copied, record_property
+) -> None:
     record_property("fault", "one digit changed")
     out = copied(request.getfixturevalue(state))
     content = bytearray((out / name).read_bytes())
@@ -111,59 +113,59 @@ def test_one_digit(state, name, digit, bit, first: Dpn, request, copied, record_
     )
     content[found.end() - 1] ^= 1 << bit
     (out / name).write_bytes(content)
-    goes_on(first, out, record_property)
+    check_recovery(reference, out, record_property)
 
 
 @pytest.mark.parametrize(("pattern", "one", "other"), PAIRS)
-def test_swapped(pattern, one, other, first: Dpn, copied, record_property) -> None:
+def test_swapped(pattern, one, other, reference: Dpn, copied, record_property) -> None:
     record_property("fault", "swapped files")
     record_property("where", f"finished: {pattern}")
-    out = copied(first.out)
+    out = copied(reference.out)
     paths = sorted(path for path in out.glob(pattern) if not path.name.startswith("."))
-    swapped(paths[one], paths[other])
+    swap(paths[one], paths[other])
     if pattern.startswith("store"):
-        forget_evaluations(out)
-    goes_on(first, out, record_property)
+        remove_evaluations(out)
+    check_recovery(reference, out, record_property)
 
 
-def test_swapped_records(first: Dpn, copied, record_property) -> None:
-    """Each is whole, and of another plan: that is what a suite file that was changed looks like."""
+def test_swapped_records(reference: Dpn, copied, record_property) -> None:
+    """Each record is valid, but of another plan, as if the suite file had been changed."""
     record_property("fault", "swapped files")
     record_property("where", "finished: runs/*/*/*/run.json")
-    out = copied(first.out)
-    swapped(out / FIRST / "run.json", out / SECOND / "run.json")
-    dpn = Dpn(first.suite, out)
+    out = copied(reference.out)
+    swap(out / FIRST / "run.json", out / SECOND / "run.json")
+    dpn = Dpn(reference.suite, out)
     assert dpn.run() == 2
-    assert "holds a run of another plan" in dpn.said
-    record_property("seen", "exit 2: it holds a run of another plan; nothing was touched")
-    swapped(out / FIRST / "run.json", out / SECOND / "run.json")
-    check_same(out, first.out)
+    assert "holds a run of another plan" in dpn.output
+    record_property("observed", "exit 2: it holds a run of another plan; nothing was changed")
+    swap(out / FIRST / "run.json", out / SECOND / "run.json")
+    check_same(out, reference.out)
 
 
-def test_swapped_checkpoints(first: Dpn, half: Path, copied, record_property) -> None:
+def test_swapped_checkpoints(reference: Dpn, half: Path, copied, record_property) -> None:
     """Of two networks of one ensemble."""
     record_property("fault", "swapped folders")
     record_property("where", "half: checkpoints of member-1 and member-2")
     out = copied(half)
     folder = out / SECOND / "checkpoints"
     (folder / "member-1").rename(folder / "member-2")
-    goes_on(first, out, record_property)
+    check_recovery(reference, out, record_property)
 
 
-def forget_evaluations(out: Path) -> None:
-    """So that all stored outputs are read; where figures are known, those of tests alone are."""
+def remove_evaluations(out: Path) -> None:
+    """Remove all figures; otherwise only the stored outputs of test sets are read."""
     for path in out.rglob("evaluation.json"):
         path.unlink()
 
 
-def goes_on(first: Dpn, out: Path, record_property: Callable[[str, str], None]) -> None:
-    again = Dpn(first.suite, out)
-    assert again.run() == 0, again.said
-    record_property("seen", f"again: {again.done}")
-    check_same(out, first.out)
+def check_recovery(reference: Dpn, out: Path, record_property: Callable[[str, str], None]) -> None:
+    again = Dpn(reference.suite, out)
+    assert again.run() == 0, again.output
+    record_property("observed", f"again: {again.summary}")
+    check_same(out, reference.out)
 
 
 def short(path: Path, out: Path) -> str:
-    """:return: the end of the path, with the hashes of the store cut"""
+    """Return the end of the path, with the hashes of the store shortened."""
     parts = [part[:8] if len(part) == 64 else part for part in path.relative_to(out).parts]
     return "/".join(parts if len(parts) < 4 else [parts[2], *parts[4:]])

@@ -1,4 +1,4 @@
-"""``kill -9`` at twenty moments, and again and again."""
+"""``kill -9`` at twenty moments, and repeatedly."""
 
 import re
 import signal
@@ -10,38 +10,40 @@ from dpn_process import Dpn
 from folders import check_same
 
 random = Random(4)
-#: in thousandths of all events
+#: moments in thousandths of all events
 MOMENTS = sorted(random.sample(range(1000), 20))
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
-def test_killed(moment: int, first: Dpn, tmp_path: Path, record_property) -> None:
-    at = moment * len(first.events) // 1000
+def test_killed(moment: int, reference: Dpn, tmp_path: Path, record_property) -> None:
+    at = moment * len(reference.events) // 1000
     record_property("fault", "kill -9")
-    record_property("where", f"event {at} of {len(first.events)}: {_plain(first.events[at])}")
-    dpn = Dpn(first.suite, tmp_path / "out", at=at)
+    record_property(
+        "where", f"event {at} of {len(reference.events)}: {_describe(reference.events[at])}"
+    )
+    dpn = Dpn(reference.suite, tmp_path / "out", at=at)
     assert dpn.run() == -signal.SIGKILL
-    assert _plain(dpn.events[-1]) == _plain(first.events[at])
-    again = Dpn(first.suite, dpn.out)
-    assert again.run() == 0, again.said
-    record_property("seen", f"again: {again.done}")
-    check_same(dpn.out, first.out)
+    assert _describe(dpn.events[-1]) == _describe(reference.events[at])
+    again = Dpn(reference.suite, dpn.out)
+    assert again.run() == 0, again.output
+    record_property("observed", f"again: {again.summary}")
+    check_same(dpn.out, reference.out)
 
 
-def test_killed_again_and_again(first: Dpn, tmp_path: Path, record_property) -> None:
-    record_property("fault", "kill -9, again and again")
+def test_killed_repeatedly(reference: Dpn, tmp_path: Path, record_property) -> None:
+    record_property("fault", "kill -9, repeatedly")
     kills, out = 0, tmp_path / "out"
-    while (dpn := Dpn(first.suite, out, at=random.randint(60, 120))).run() == -signal.SIGKILL:
+    while (dpn := Dpn(reference.suite, out, at=random.randint(60, 120))).run() == -signal.SIGKILL:
         kills += 1
         assert kills < 60
     record_property("where", f"{kills} times, every 60 to 120 events")
-    assert dpn.process.exitcode == 0, dpn.said
-    record_property("seen", f"at last: {dpn.done}")
-    check_same(out, first.out)
+    assert dpn.process.exitcode == 0, dpn.output
+    record_property("observed", f"in the end: {dpn.summary}")
+    check_same(out, reference.out)
 
 
-def _plain(event: str) -> str:
-    """:return: the event without folders, which are many, and without what is made up"""
+def _describe(event: str) -> str:
+    """Return the event without folders, and without the random part of temporary names."""
     kind, _, path = event.partition(" ")
-    name = re.sub(r"(^\.|\.[a-z0-9_]{8}(?=\.tmp)|(?<=writing-).*)", "", Path(path).name)
+    name = re.sub(r"(^\.|\.[0-9a-f]{8}(?=\.tmp))", "", Path(path).name)
     return f"{kind.removeprefix('os.')} {name}".strip()

@@ -1,4 +1,4 @@
-"""The measures in mpmath arithmetic, straight from their textbook definitions."""
+"""The measures in mpmath arithmetic, computed from their textbook definitions."""
 
 from mpmath import digamma, exp, log, loggamma, mp, mpf, workdps
 
@@ -17,7 +17,7 @@ MEASURES = (
 
 
 def measures(logits: list[float]) -> dict[str, mpf]:
-    """:return: every measure of one sample, with about forty right digits"""
+    """Return every measure of one sample, with about forty correct digits."""
     with workdps(DIGITS):
         alpha = [exp(mpf(z)) for z in logits]
         alpha0 = sum(alpha)
@@ -35,7 +35,7 @@ def measures(logits: list[float]) -> dict[str, mpf]:
 
 
 def dirichlet_kl(log_p: list[float], log_q: list[float]) -> mpf:
-    """:return: KL(Dir(exp log_p) || Dir(exp log_q))"""
+    """Return KL(Dir(exp log_p) || Dir(exp log_q))."""
     with workdps(DIGITS):
         a, b = ([exp(mpf(v)) for v in values] for values in (log_p, log_q))
         a0, b0 = sum(a), sum(b)

@@ -1,4 +1,4 @@
-"""Logits of every kind that a network can give, within a bound."""
+"""Logits of every kind that a network can output, within a bound."""
 
 from collections.abc import Callable
 
@@ -32,7 +32,7 @@ def _tiny(count: int, classes: int, bound: float) -> Tensor:
 
 
 def _around_one_to_ten(count: int, classes: int, bound: float) -> Tensor:
-    # where the special functions go from the recurrence to the series
+    # where the special functions switch from the recurrence to the series
     return 1.2 + _uniform((count, classes), 1.2)
 
 
@@ -51,7 +51,7 @@ KINDS: dict[str, Callable[[int, int, float], Tensor]] = {
 
 
 def logits_of(kind: str, count: int, classes: int, bound: float) -> Tensor:
-    """:return: ``count`` samples of float64 logits within ``bound``, the same every time"""
+    """Return ``count`` samples of float64 logits within ``bound``, the same at every call."""
     with torch.random.fork_rng():
         torch.manual_seed(classes)
         return KINDS[kind](count, classes, bound)

@@ -28,7 +28,7 @@ GOLDEN = [  # alpha, D.Ent, MI, from 60-digit arithmetic
 
 
 def errors(logits: Tensor, smallest: float) -> dict[str, float]:
-    """:return: the largest error of each measure wherever the exact value exceeds ``smallest``"""
+    """Return the largest error of each measure where the exact value exceeds ``smallest``."""
     values = {name: getattr(functional, name)(logits).tolist() for name in MEASURES}
     worst = dict.fromkeys(MEASURES, 0.0)
     for i, sample in enumerate(logits.tolist()):
@@ -58,7 +58,7 @@ def test_golden_values(alpha: list[float], d_ent: float, mi: float) -> None:
     assert measures.mutual_information.item() == pytest.approx(mi, rel=1e-5)
 
 
-def test_two_classes_touch_zero_at_the_uniform_dirichlet_alone() -> None:
+def test_with_two_classes_only_the_uniform_dirichlet_has_entropy_zero() -> None:
     logits = torch.zeros(1, 2, dtype=torch.float64)
     assert functional.differential_entropy(logits).item() == 0
     assert functional.log_neg_differential_entropy(logits).isfinite().all()
@@ -66,13 +66,13 @@ def test_two_classes_touch_zero_at_the_uniform_dirichlet_alone() -> None:
 
 
 @pytest.mark.parametrize("classes", [2, 3, 10])
-def test_differential_entropy_is_that_of_torch(classes: int) -> None:
+def test_differential_entropy_equals_that_of_torch(classes: int) -> None:
     logits = logits_of("anywhere", 50, classes, bound=3)
     expected = torch.distributions.Dirichlet(logits.exp()).entropy()
     torch.testing.assert_close(functional.differential_entropy(logits), expected)
 
 
-def test_mutual_information_is_that_of_samples() -> None:
+def test_mutual_information_equals_that_of_samples() -> None:
     logits = torch.tensor([[0.0, 1.0, -1.0], [2.0, 2.5, 1.0]], dtype=torch.float64)
     with torch.random.fork_rng():
         torch.manual_seed(0)

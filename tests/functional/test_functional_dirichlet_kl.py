@@ -41,7 +41,7 @@ def test_both_directions_are_exact_in_float32(kind: str) -> None:
 
 
 @pytest.mark.parametrize("classes", [2, 5, 100])
-def test_it_is_the_divergence_of_torch(classes: int) -> None:
+def test_it_equals_the_divergence_of_torch(classes: int) -> None:
     log_p, log_q = pair("anywhere", classes, bound=2)
     expected = kl_divergence(Dirichlet(log_p.exp()), Dirichlet(log_q.exp()))
     torch.testing.assert_close(dirichlet_kl(log_p, log_q), expected)
@@ -65,14 +65,14 @@ def test_what_float32_cannot_hold_is_infinite_and_not_nan() -> None:
 
 @pytest.mark.parametrize("classes", [2, 3, 1000])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_a_distribution_is_at_zero_from_itself(classes: int, dtype: torch.dtype) -> None:
+def test_the_divergence_of_equal_distributions_is_zero(classes: int, dtype: torch.dtype) -> None:
     logits = logits_of("anywhere", 20, classes, bound=50).to(dtype)
     assert torch.equal(dirichlet_kl(logits, logits), torch.zeros(20, dtype=dtype))
 
 
 @pytest.mark.parametrize("kind", ["anywhere", "all equal", "one dominates"])
 @pytest.mark.parametrize("classes", [2, 4])
-def test_gradients_are_those_of_differences(kind: str, classes: int) -> None:
+def test_gradients_agree_with_finite_differences(kind: str, classes: int) -> None:
     log_p, log_q = (logits.requires_grad_() for logits in pair(kind, classes, bound=3, count=3))
     assert torch.autograd.gradcheck(dirichlet_kl, (log_p, log_q))
 
@@ -83,14 +83,14 @@ def test_the_gradient_at_equal_arguments_is_zero() -> None:
     torch.testing.assert_close(logits.grad, torch.zeros(5, 4, dtype=torch.float64))
 
 
-def test_one_target_serves_all_samples() -> None:
+def test_one_target_broadcasts_to_all_samples() -> None:
     log_p, target = logits_of("anywhere", 6, 3, bound=5), torch.tensor([[4.6, 0.0, 0.0]])
     repeated = target.double().repeat(6, 1)
     torch.testing.assert_close(dirichlet_kl(log_p, target), dirichlet_kl(log_p, repeated))
     torch.testing.assert_close(dirichlet_kl(target, log_p), dirichlet_kl(repeated, log_p))
 
 
-def test_a_map_is_its_pixels() -> None:
+def test_a_map_has_the_divergences_of_its_pixels() -> None:
     log_p, log_q = (v.reshape(2, 2, 2, 3).movedim(-1, 1) for v in pair("anywhere", 3, bound=5))
     rows = dirichlet_kl(*pair("anywhere", 3, bound=5))
     torch.testing.assert_close(dirichlet_kl(log_p, log_q), rows.reshape(2, 2, 2))

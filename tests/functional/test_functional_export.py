@@ -25,7 +25,7 @@ def test_measures_can_be_exported() -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("g++") is None, reason="torch.compile needs a C++ compiler")
-def test_compiled_measures_are_the_eager_ones() -> None:
+def test_compiled_measures_equal_the_eager_ones() -> None:
     logits = logits_of("anywhere", 1000, 10, bound=30).float()
     compiled = functional.dirichlet_measures(logits, compile=True)
     for ours, expected in zip(compiled, functional.dirichlet_measures(logits), strict=True):

@@ -1,4 +1,4 @@
-"""Where logits are large, small or confident: nothing overflows, nothing ties."""
+"""Large, small and confident logits: no overflow and no ties."""
 
 import pytest
 import torch
@@ -7,7 +7,7 @@ from logit_cases import KINDS, logits_of
 
 from dpn_plugin import functional
 
-#: what stays finite however large the logits are; D.Ent itself grows like 1/alpha
+#: measures that are finite for all logits; D.Ent itself grows like 1/alpha
 ALWAYS_FINITE = tuple(name for name in MEASURES if name != "differential_entropy")
 
 
@@ -30,7 +30,7 @@ def test_finite_in_the_corners(corner: tuple[float, float]) -> None:
 @pytest.mark.parametrize("classes", [2, 3, 10])
 @pytest.mark.parametrize("values", [(1e3, 1e3), (-1e3, -1e3), (1e3, -1e3), (-1e3, 1e3)])
 @pytest.mark.parametrize("name", ALWAYS_FINITE)
-def test_a_thousand_is_finite_and_so_is_its_gradient(
+def test_logits_of_a_thousand_have_finite_values_and_gradients(
     name: str, values: tuple[float, float], classes: int
 ) -> None:
     logits = torch.full((1, classes), values[0])
@@ -43,7 +43,7 @@ def test_a_thousand_is_finite_and_so_is_its_gradient(
 
 
 @pytest.mark.parametrize("classes", [2, 3, 10])
-def test_log_of_differential_entropy_goes_on_where_the_value_overflows(classes: int) -> None:
+def test_log_of_differential_entropy_is_exact_where_the_value_overflows(classes: int) -> None:
     logits = torch.full((1, classes), -500.0)
     assert functional.differential_entropy(logits).item() == -torch.inf
     # -D.Ent = sum_c 1/alpha_c - K/alpha_0 + ..., with alpha_0 = K alpha_c

@@ -23,7 +23,7 @@ def exact_h_small(a: mpmath.mpf) -> mpmath.mpf:
     return mpmath.loggamma(a + 1) + stirling - a * mpmath.digamma(a + 1) + 1
 
 
-def test_polynomials_are_right_to_five_in_ten_to_the_eight_on_the_whole_interval() -> None:
+def test_polynomials_have_errors_below_5e_8_on_the_whole_interval() -> None:
     g, h = (polynomial(coefficients, POINTS).tolist() for coefficients in (_G, _H))
     with mpmath.workdps(40):
         for i, v in enumerate(POINTS.tolist()):

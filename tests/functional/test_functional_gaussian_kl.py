@@ -20,13 +20,13 @@ def gaussian(size: int, seed: int) -> tuple[Tensor, Tensor]:
 
 
 @pytest.mark.parametrize("size", range(1, 7))
-def test_it_is_the_divergence_of_torch(size: int) -> None:
+def test_it_equals_the_divergence_of_torch(size: int) -> None:
     first, second = gaussian(size, 1), gaussian(size, 2)
     expected = kl_divergence(MultivariateNormal(*first), MultivariateNormal(*second))
     torch.testing.assert_close(gaussian_kl(*first, *second), expected)
 
 
-def test_it_is_the_mean_log_ratio_of_samples() -> None:
+def test_it_equals_the_mean_log_ratio_of_samples() -> None:
     first, second = MultivariateNormal(*gaussian(2, 3)), MultivariateNormal(*gaussian(2, 4))
     with torch.random.fork_rng():
         torch.manual_seed(0)
@@ -45,10 +45,10 @@ def test_it_is_never_negative_and_zero_for_equal_ones(size: int, seed: int) -> N
 
 
 @given(st.integers(1, 4), st.integers(0, 1000), st.floats(-3, 3))
-def test_units_do_not_matter(size: int, seed: int, exponent: float) -> None:
+def test_it_is_invariant_under_affine_maps(size: int, seed: int, exponent: float) -> None:
     (m1, s1), (m2, s2) = gaussian(size, seed), gaussian(size, seed + 1)
     offset, _ = gaussian(size, seed + 2)
-    # well-conditioned, so that only the units change and no digits are lost
+    # well-conditioned, so that no precision is lost
     matrix = 10**exponent * (torch.eye(size) + 0.3 * torch.ones(size, size).triu(1)).double()
     moved = gaussian_kl(
         matrix @ m1 + offset, matrix @ s1 @ matrix.T, matrix @ m2 + offset, matrix @ s2 @ matrix.T
@@ -65,7 +65,7 @@ def test_the_directions_differ() -> None:
 
 
 @pytest.mark.parametrize("error", [0.0, 1e-17, -1e-17, -1e-13])
-def test_a_covariance_that_is_singular_up_to_rounding_is_mended(error: float) -> None:
+def test_a_covariance_that_is_singular_up_to_rounding_gets_a_ridge(error: float) -> None:
     singular = torch.tensor([[1.0, 1.0], [1.0, 1.0 + error]], dtype=torch.float64)
     divergence = gaussian_kl(torch.zeros(2), singular, torch.zeros(2), torch.eye(2))
     assert 5 < divergence < 30  # half the log of the ridge, not infinite
@@ -87,7 +87,7 @@ BAD_COVARIANCES = [
 
 
 @pytest.mark.parametrize(("covariance", "message"), BAD_COVARIANCES)
-def test_a_covariance_that_is_none_is_refused_by_name(covariance: Tensor, message: str) -> None:
+def test_an_invalid_covariance_is_refused_by_name(covariance: Tensor, message: str) -> None:
     with pytest.raises(ValueError, match=f"cov1.*{re.escape(message)}"):
         gaussian_kl(ZERO, covariance, ZERO, UNIT)
     with pytest.raises(ValueError, match=f"cov2.*{re.escape(message)}"):

@@ -1,4 +1,4 @@
-"""Gradients: right where the measure is smooth, finite wherever the value is."""
+"""Gradients are right where the measure is smooth, and finite wherever the value is."""
 
 import pytest
 import torch
@@ -28,7 +28,7 @@ def gradient(name: str, logits: Tensor) -> tuple[Tensor, Tensor]:
 
 @pytest.mark.parametrize("where", POINTS)
 @pytest.mark.parametrize("name", MEASURES)
-def test_gradients_are_those_of_differences(name: str, where: str) -> None:
+def test_gradients_agree_with_finite_differences(name: str, where: str) -> None:
     assert torch.autograd.gradcheck(getattr(functional, name), POINTS[where].requires_grad_())
 
 

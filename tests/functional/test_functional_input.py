@@ -1,4 +1,4 @@
-"""Bad logits are refused by name, value and what is allowed."""
+"""Bad logits are refused with a message that has the name, the value and what is allowed."""
 
 import math
 import re

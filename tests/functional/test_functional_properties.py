@@ -1,4 +1,4 @@
-"""What holds for all logits."""
+"""Properties that hold for all logits."""
 
 import math
 from random import Random
@@ -12,7 +12,7 @@ from logit_cases import logits_of
 from torch import Tensor
 
 from dpn_plugin import functional
-from dpn_plugin.functional import logits as layout
+from dpn_plugin.functional import logits as logits_module
 
 ROUNDING = 1e-12
 
@@ -75,20 +75,20 @@ def test_more_evidence_of_the_same_mean_means_less_mutual_information(
 
 
 @given(batches())
-def test_single_functions_are_the_one_pass_function(logits: Tensor) -> None:
+def test_single_functions_agree_with_the_one_pass_function(logits: Tensor) -> None:
     single = [getattr(functional, name)(logits) for name in functional.DirichletMeasures._fields]
     assert_same(functional.dirichlet_measures(logits), tuple(single))
 
 
 @given(batches())
-def test_samples_do_not_know_each_other(logits: Tensor) -> None:
+def test_samples_are_independent_of_each_other(logits: Tensor) -> None:
     rows = [functional.dirichlet_measures(row) for row in logits.split(1)]
     alone = tuple(torch.cat(values) for values in zip(*rows, strict=True))
     assert_same(functional.dirichlet_measures(logits), alone)
 
 
 @pytest.mark.parametrize("shape", [(2, 3, 4, 5), (1, 2, 1, 1), (3, 10, 2, 1)])
-def test_a_map_of_logits_is_its_pixels(shape: tuple[int, ...]) -> None:
+def test_a_map_of_logits_has_the_measures_of_its_pixels(shape: tuple[int, ...]) -> None:
     batch, classes, height, width = shape
     rows = logits_of("anywhere", batch * height * width, classes, bound=30)
     pixels = rows.reshape(batch, height, width, classes).movedim(-1, 1)
@@ -98,15 +98,17 @@ def test_a_map_of_logits_is_its_pixels(shape: tuple[int, ...]) -> None:
 
 
 @pytest.mark.parametrize("chunk", [1, 7, 30, 31])
-def test_chunks_leave_no_trace(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_chunk_size_does_not_change_results(
+    chunk: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     logits = logits_of("anywhere", 23, 3, bound=30)
     whole = functional.dirichlet_measures(logits)
-    monkeypatch.setattr(layout, "CHUNK", chunk)
+    monkeypatch.setattr(logits_module, "CHUNK", chunk)
     assert_same(functional.dirichlet_measures(logits), whole)
 
 
 @pytest.mark.parametrize("shape", [(0, 3), (0, 3, 4, 5), (2, 3, 0, 5)])
-def test_nothing_in_nothing_out(shape: tuple[int, ...]) -> None:
+def test_empty_logits_give_empty_measures(shape: tuple[int, ...]) -> None:
     for value in functional.dirichlet_measures(torch.zeros(shape)):
         assert value.shape == shape[:1] + shape[2:]
 

@@ -1,13 +1,14 @@
 """
 Fuzz a reader of files with atheris: ``python tests/fuzz/fuzz.py suites|npz|store -runs=100000``.
 
-Whatever the bytes are, a reader gives a result or raises ``UserError``. Anything else, a hang or
-more than 2 GiB of memory stops the fuzzer, which leaves the bytes in ``crash-*`` for a test.
-Arguments after the reader's name are libFuzzer's; folders among them hold further seeds.
+For any bytes, a reader returns a result or raises ``UserError``. Another error, a hang or more than
+2 GiB of memory stops the fuzzer, which writes the bytes to ``crash-*`` for a test. Arguments after
+the name of the reader are passed to libFuzzer; folders among them hold further seeds.
 """
 
 import hashlib
 import io
+import json
 import logging
 import sys
 import tempfile
@@ -15,6 +16,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import atheris
 import numpy as np
@@ -23,53 +25,70 @@ with atheris.instrument_imports(include=["dpn_plugin", "tomllib", "zipfile", "nu
     import tomllib  # noqa: F401
     import zipfile  # noqa: F401
 
-    from dpn_plugin.bench.suite import load_suite
+    from dpn_plugin.bench import load_suite
     from dpn_plugin.data.sources import from_npz
-    from dpn_plugin.outputs import Ingredients, OutputStore
+    from dpn_plugin.outputs import OutputKey, OutputStore
 
 import torch
 
+from dpn_plugin._files import json_hash
 from dpn_plugin.errors import UserError
+from dpn_plugin.outputs.key import EntryRecord
 
 FOLDER = Path(tempfile.mkdtemp(prefix="dpn-fuzz-"))
 LIMITS = ["-timeout=20", "-rss_limit_mb=2048", "-max_len=20000"]
 
 
 def suites(content: bytes) -> None:
-    """The reader of suite files."""
+    """Read a suite file."""
     path = FOLDER / "fuzzed.toml"
     path.write_bytes(content)
     load_suite(str(path))
 
 
 def npz(content: bytes) -> None:
-    """The reader of archives."""
+    """Read an archive."""
     path = FOLDER / "fuzzed.npz"
     path.write_bytes(content)
     from_npz.load(str(path), split=None, root=FOLDER)
 
 
-MADE_OF = Ingredients("w", "d", None, "test")
+KEY = OutputKey("w", "d", None, "test")
 
 
 def store(content: bytes) -> None:
-    """The reader of stored outputs, their record and one array in turn, with a forged hash."""
-    folder = FOLDER / "store" / MADE_OF.key
+    """Read stored outputs: the bytes are the entry's record, or an array with a forged hash."""
+    folder = FOLDER / "store" / KEY.hash
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "logits.npy").write_bytes(content)
-    digest = hashlib.sha256(content).hexdigest()
-    record = f'{{"sha256": "{digest}", "shape": [2, 3], "dtype": "<f4"}}'
-    ingredients = '{"weights":"w","data":"d","transform":null,"split":"test","extra":{}}'
-    entry = f'{{"ingredients": {ingredients}, "arrays": {{"logits": {record}}}}}'
-    (folder / "entry.json").write_bytes(content if content[:1] == b"{" else entry.encode())
-    OutputStore(FOLDER / "store").open(MADE_OF.key)
+    entry = content if content[:1] == b"{" else json.dumps(forged_entry(content)).encode()
+    (folder / "entry.json").write_bytes(with_hash(entry))
+    OutputStore(FOLDER / "store").open(KEY.hash)
+
+
+def forged_entry(content: bytes) -> dict[str, Any]:
+    """Return the record of an entry whose one array is a file with this content."""
+    array = {"shape": [2, 3], "dtype": "<f4", "sha256": hashlib.sha256(content).hexdigest()}
+    return EntryRecord(key=KEY, arrays={"logits": array}).model_dump(mode="json")
+
+
+def with_hash(record: bytes) -> bytes:
+    """Return a JSON object with the hash of its content; other bytes stay as they are."""
+    try:
+        content = json.loads(record)
+        if isinstance(content, dict):
+            content.pop("sha256", None)
+            return json.dumps({"sha256": json_hash(content), **content}).encode()
+    except (ValueError, RecursionError):
+        pass
+    return record
 
 
 READERS: dict[str, Callable[[bytes], None]] = {"suites": suites, "npz": npz, "store": store}
 
 
 def seeds(reader: str) -> Iterator[bytes]:
-    """:return: good files, to begin with"""
+    """Return valid files to start from."""
     if reader == "suites":
         yield from (
             path.read_bytes()
@@ -82,6 +101,7 @@ def seeds(reader: str) -> Iterator[bytes]:
     if reader == "store":
         np.save(stream, np.zeros((2, 3), np.float32))
         yield stream.getvalue()
+        yield json.dumps(forged_entry(stream.getvalue())).encode()
         return
     for save in (np.savez, np.savez_compressed):
         stream = io.BytesIO()
@@ -90,10 +110,10 @@ def seeds(reader: str) -> Iterator[bytes]:
 
 
 def main() -> None:
-    """Fuzz the reader that the first argument names."""
+    """Fuzz the reader that is named by the first argument."""
     name = sys.argv[1] if len(sys.argv) > 1 else ""
     if name not in READERS:
-        sys.exit(f"usage: fuzz.py {'|'.join(READERS)} [libFuzzer's arguments]")
+        sys.exit(f"usage: fuzz.py {'|'.join(READERS)} [arguments of libFuzzer]")
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")  # damaged files make NumPy and zipfile warn
     logging.disable()
@@ -102,14 +122,14 @@ def main() -> None:
     for number, content in enumerate(seeds(name)):
         (corpus / str(number)).write_bytes(content)
 
-    def once(content: bytes) -> None:
+    def read_once(content: bytes) -> None:
         try:
             READERS[name](content)
         except UserError as error:
             if not str(error):
                 raise
 
-    atheris.Setup([sys.argv[0], *LIMITS, *sys.argv[2:], str(corpus)], once)
+    atheris.Setup([sys.argv[0], *LIMITS, *sys.argv[2:], str(corpus)], read_once)
     atheris.Fuzz()
 
 

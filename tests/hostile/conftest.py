@@ -1,4 +1,4 @@
-"""One trained run for all tests that need one."""
+"""One trained run for all tests."""
 
 import shutil
 from pathlib import Path
@@ -11,18 +11,27 @@ from hostile import dpn
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("trained")
     data = ["--in-domain", "sklearn:digits?classes=0-2", "--limit", 60, "--recipe", "small"]
-    words = ["--backbone", "test_resnet", "--method", "baseline", "--epochs", 1, "--device", "cpu"]
-    assert dpn("train", *words, *data, "--out", out, seconds=100).exit_code == 0
+    network = [
+        "--backbone",
+        "test_resnet",
+        "--method",
+        "baseline",
+        "--epochs",
+        1,
+        "--device",
+        "cpu",
+    ]
+    assert dpn("train", *network, *data, "--out", out, seconds=100).exit_code == 0
     return out
 
 
 @pytest.fixture
 def run(trained: Path, tmp_path: Path) -> Path:
-    """A copy that a test may spoil."""
+    """A copy that a test may damage."""
     return shutil.copytree(trained, tmp_path / "run")
 
 
 @pytest.fixture
 def marker(tmp_path: Path) -> Path:
-    """What a payload would create."""
+    """The file that a payload would create."""
     return tmp_path / "payload-ran"

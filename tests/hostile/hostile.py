@@ -1,4 +1,4 @@
-"""Input that means harm, and what must follow: a result or one clear sentence."""
+"""Malicious or damaged input must give a result or one clear message."""
 
 import json
 import pickle
@@ -11,10 +11,11 @@ from typing import Any
 from click.testing import Result
 from typer.testing import CliRunner
 
+from dpn_plugin._files import json_hash
 from dpn_plugin.cli import app
 from dpn_plugin.errors import UserError
 
-#: names that try to leave a folder, to be markup, a formula, a command, or too much
+#: names that lead out of a folder, or are markup, formulas, commands or too long
 NAMES = (
     "../../x",
     "/proc/x",
@@ -34,7 +35,7 @@ NAMES = (
 
 
 class Payload:
-    """Unpickled, it makes a file."""
+    """An object that creates a file when it is unpickled."""
 
     def __init__(self, marker: Path) -> None:
         self.marker = str(marker)
@@ -44,12 +45,12 @@ class Payload:
 
 
 def pickled(marker: Path) -> bytes:
-    """:return: a pickle that creates ``marker`` when it is read"""
+    """Return a pickle that creates ``marker`` when it is read."""
     return pickle.dumps(Payload(marker), protocol=2)
 
 
 def dpn(*arguments: object, seconds: int = 60) -> Result:
-    """Run a command, and see to it that it ends in time, well or with a message and 2."""
+    """Run a command; it must end in time, with success or with a message and exit code 2."""
     with time_limit(seconds):
         done = CliRunner(env={"COLUMNS": "200"}).invoke(
             app, list(map(str, arguments)), prog_name="dpn"
@@ -64,12 +65,12 @@ def dpn(*arguments: object, seconds: int = 60) -> Result:
 
 @contextmanager
 def time_limit(seconds: int) -> Iterator[None]:
-    """A hang becomes a failure."""
+    """Fail if the block takes longer."""
 
-    def ring(*_: object) -> None:
+    def on_alarm(*_: object) -> None:
         raise AssertionError(f"not done after {seconds} s")
 
-    before = signal.signal(signal.SIGALRM, ring)
+    before = signal.signal(signal.SIGALRM, on_alarm)
     signal.alarm(seconds)
     try:
         yield
@@ -79,7 +80,7 @@ def time_limit(seconds: int) -> Iterator[None]:
 
 
 def outcome(function: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
-    """:return: what the function gives in time, or the words with which it refuses"""
+    """Return the result of a function, or the message of its UserError; fail if it hangs."""
     try:
         with time_limit(60):
             return function(*arguments, **keywords)
@@ -90,14 +91,13 @@ def outcome(function: Callable[..., Any], *arguments: Any, **keywords: Any) -> A
 
 
 def files(folder: Path) -> set[str]:
-    """:return: every file and folder below ``folder``"""
+    """Return every file and folder below ``folder``."""
     return {str(path.relative_to(folder)) for path in folder.rglob("*")}
 
 
-def changed_json(path: Path, **changes: Any) -> None:
-    """Change keys of a JSON file that a hash seals, and seal it again as an attacker would."""
-    from dpn_plugin.sealed import sealed
-
+def forge_record(path: Path, **changes: Any) -> None:
+    """Change keys of a record and compute its hash again, as an attacker would."""
     content = json.loads(path.read_text("utf-8")) | changes
     content.pop("sha256", None)
-    path.write_text(sealed(content), "utf-8")
+    text = json.dumps({"sha256": json_hash(content), **content})
+    path.write_text(text, "utf-8")

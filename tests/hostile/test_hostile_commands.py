@@ -1,4 +1,7 @@
-"""Command lines of any words: a result or 2 and a message, and nothing outside the folder."""
+"""
+Arbitrary command lines end with a result, or with exit code 2 and a message, and write nothing
+outside the working directory.
+"""
 
 from pathlib import Path
 
@@ -16,27 +19,27 @@ TRAIN = [
     "--limit", "30", "--device", "cpu",
 ]  # fmt: skip
 POINTS = ["--in-domain", "synthetic:gaussians"]
-#: without a NUL, which no system passes on
+#: without NUL, which no operating system accepts in an argument
 WORDS = st.one_of(
     st.sampled_from(
         [*NAMES, "", "-", "--", "--json", "*", "[", "nan", "-1", str(BIG), "~nobody/x"]
     ),
     st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=15),
 )
-# without --out, which is where the user wants it
+# without --out, which may name any folder
 OPTIONS = st.sampled_from(
     ["--device", "--seeds", "--methods", "--detectors", "--backbone", "--limit", "--epochs",
      "--run", "--detector", "--only-eval", "--data-root", "--workers", "--seed", "--set", "-o",
      "--in-domain", "--outliers", "--recipe", "--stem", "--lr", "--image-size", "--batch-size"]
 )  # fmt: skip
 SCHEMES = ("npz", "folder", "synthetic", "sklearn", "pytorch_ood", "openood", "torchvision", "")
-#: `check` imports what it is told, and `doctor` may end with 1
+#: `check` imports the module that it is given, and `doctor` may end with 1
 NAMED = sorted(COMMANDS.keys() - {"check", "doctor"})
 
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working directory, in which alone something may appear."""
+    """The parent of the working directory, the only place where files may be created."""
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
     return tmp_path
@@ -44,7 +47,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @settings(max_examples=120, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(name=st.sampled_from(NAMED), words=st.lists(WORDS | OPTIONS, max_size=6))
-def test_any_words(name: str, words: list[str], here: Path) -> None:
+def test_arbitrary_arguments(name: str, words: list[str], here: Path) -> None:
     # a benchmark of a built-in suite would run for minutes
     dry = ["--dry-run"] if name == "bench" else []
     dpn(name, *dry, *words)
@@ -53,7 +56,7 @@ def test_any_words(name: str, words: list[str], here: Path) -> None:
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(option=OPTIONS, word=WORDS)
-def test_any_value_of_any_option_of_train(option: str, word: str, here: Path) -> None:
+def test_arbitrary_values_of_the_options_of_train(option: str, word: str, here: Path) -> None:
     given = [option, word] if option == "-o" else [f"{option}={word}"]
     dpn(*TRAIN, *POINTS, "--out", "out", "--force", *given)
     assert {path.split("/")[0] for path in files(here)} == {"here"}
@@ -66,7 +69,7 @@ def test_any_value_of_any_option_of_train(option: str, word: str, here: Path) ->
     key=st.sampled_from(["split", "classes", "limit", "size", "seed", "patches", "root", ""]),
     value=WORDS,
 )  # fmt: skip
-def test_any_source(scheme: str, argument: str, key: str, value: str, here: Path) -> None:
+def test_arbitrary_sources(scheme: str, argument: str, key: str, value: str, here: Path) -> None:
     source = f"{scheme}:{argument}?{key}={value}"
     done = dpn(*TRAIN, f"--in-domain={source}", "--out", "out", "--force")
     assert done.exit_code == 2
@@ -88,7 +91,7 @@ def test_any_source(scheme: str, argument: str, key: str, value: str, here: Path
     ],
     ids=lambda words: " ".join(map(str, words))[:40],
 )
-def test_numbers_and_names_beyond_reason(words: list[object], here: Path) -> None:
+def test_numbers_and_names_out_of_range(words: list[object], here: Path) -> None:
     assert dpn(*TRAIN, *POINTS, "--out", "out", *words, "--force").exit_code == 2
 
 
@@ -110,13 +113,13 @@ def test_numbers_and_names_beyond_reason(words: list[object], here: Path) -> Non
     ],
     ids=lambda source: source[:40],
 )
-def test_sources_beyond_reason(source: str, here: Path) -> None:
+def test_sources_out_of_range(source: str, here: Path) -> None:
     assert dpn(*TRAIN, "--in-domain", source, "--out", "out").exit_code == 2
     assert files(here / "here") == set()
 
 
 @pytest.mark.parametrize("words", [["--seeds", BIG], ["--seeds", "100000000"]])
-def test_a_plan_of_endless_runs(words: list[object], here: Path) -> None:
+def test_a_plan_of_too_many_runs(words: list[object], here: Path) -> None:
     done = dpn("bench", "synthetic", "--dry-run", *words)
     assert (done.exit_code, "at most 1000" in done.output) == (2, True)
 

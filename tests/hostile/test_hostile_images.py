@@ -1,4 +1,4 @@
-"""Image files that are none, or too much."""
+"""Image files that are damaged, too large, or of another format."""
 
 import io
 import os
@@ -26,8 +26,8 @@ def encoded(kind: str, image: Image.Image | None = None, **keywords: object) -> 
 
 
 def chunk(name: bytes, content: bytes) -> bytes:
-    whole = name + content
-    return struct.pack(">I", len(content)) + whole + struct.pack(">I", zlib.crc32(whole))
+    body = name + content
+    return struct.pack(">I", len(content)) + body + struct.pack(">I", zlib.crc32(body))
 
 
 def png_that_declares(width: int, height: int) -> bytes:
@@ -74,7 +74,7 @@ GOOD = {
 
 @pytest.mark.parametrize("name", BAD)
 @pytest.mark.filterwarnings("ignore::PIL.Image.DecompressionBombWarning")
-def test_what_is_no_image_is_named(name: str, tmp_path: Path, run: Path) -> None:
+def test_a_file_that_is_not_an_image_is_named(name: str, tmp_path: Path, run: Path) -> None:
     folder = tmp_path / "images"
     folder.mkdir()
     (folder / name).write_bytes(BAD[name])
@@ -92,7 +92,7 @@ def test_unusual_images_are_read(name: str, channels: int, tmp_path: Path) -> No
     assert samples.inputs.shape == (1, channels, 8, 8)
 
 
-def test_a_mode_that_cannot_be_turned_into_rgb_is_told(tmp_path: Path) -> None:
+def test_a_mode_that_cannot_be_converted_is_reported(tmp_path: Path) -> None:
     Image.new("LAB", (8, 8)).save(tmp_path / "lab.tif")
     with pytest.raises(UserError, match="image 0 cannot be used"):
         load(f"folder:{tmp_path}", root="/", channels=1)
@@ -104,14 +104,16 @@ def test_postscript_starts_no_interpreter(tmp_path: Path, marker: Path, monkeypa
     (programs / "gs").write_text(f"#!/bin/sh\ntouch {marker}\n")
     (programs / "gs").chmod(0o755)
     monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
-    monkeypatch.setattr("PIL.EpsImagePlugin.gs_binary", None)  # where it was last found
+    monkeypatch.setattr(
+        "PIL.EpsImagePlugin.gs_binary", None
+    )  # Pillow remembers where it found the program
     (programs / "a.png").write_bytes(EPS)
     with pytest.raises(UserError, match="not a readable image"):
         load(f"folder:{programs}", root="/")
     assert not marker.exists()
 
 
-def test_a_pipe_is_no_image(tmp_path: Path) -> None:
+def test_a_named_pipe_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "a.png")
     with time_limit(60), pytest.raises(UserError, match="not a readable image"):
         load(f"folder:{tmp_path}", root="/")
@@ -124,7 +126,7 @@ def test_a_pipe_is_no_image(tmp_path: Path) -> None:
     end=st.none() | st.integers(0, 600),
 )
 @pytest.mark.filterwarnings("ignore")
-def test_damage_anywhere_ends_in_an_image_or_a_sentence(name, edits, end, tmp_path: Path) -> None:
+def test_a_damaged_file_gives_an_image_or_a_message(name, edits, end, tmp_path: Path) -> None:
     content = bytearray((GOOD | BAD)[name][:100_000])
     for place, value in edits:
         if content:
@@ -142,12 +144,14 @@ def test_damage_anywhere_ends_in_an_image_or_a_sentence(name, edits, end, tmp_pa
 @pytest.mark.parametrize(
     "name", [b"\xff\xfe.png", "ünï \N{SNOWMAN}.png".encode(), b"[red]\x1b[2J.png"]
 )
-def test_names_of_files_are_only_printed(name: bytes, tmp_path: Path, run: Path) -> None:
+def test_file_names_are_printed_without_control_characters(
+    name: bytes, tmp_path: Path, run: Path
+) -> None:
     folder = tmp_path / "images"
     folder.mkdir()
     (folder / os.fsdecode(name)).write_bytes(PNG)
-    for words in ((), ("--json",), ("--out", tmp_path / "scores.csv")):
-        done = dpn("score", folder, "--run", run, *words)
+    for options in ((), ("--json",), ("--out", tmp_path / "scores.csv")):
+        done = dpn("score", folder, "--run", run, *options)
         assert done.exit_code == 0, done.output
         assert "\x1b[2J" not in done.output
     assert (tmp_path / "scores.csv").stat().st_size

@@ -1,4 +1,4 @@
-"""Logits and labels of any kind: a figure or an error with words, never a wrong number."""
+"""Logits and labels of any kind: a figure or an error with a message, never a wrong number."""
 
 import pytest
 import torch
@@ -33,8 +33,8 @@ def tensors(draw: st.DrawFn) -> Tensor:
     )
 
 
-def told(function, *arguments: object) -> object:
-    """:return: the result, or ``None`` if it was refused in words"""
+def result_or_refusal(function, *arguments: object) -> object:
+    """Return the result, or ``None`` if an error with a message was raised."""
     try:
         return function(*arguments)
     except (TypeError, ValueError) as error:
@@ -46,7 +46,7 @@ def told(function, *arguments: object) -> object:
 @settings(max_examples=200)
 @given(logits=tensors())
 def test_measures(logits: Tensor) -> None:
-    found = told(functional.dirichlet_measures, logits)
+    found = result_or_refusal(functional.dirichlet_measures, logits)
     if found is not None:
         assert logits.isfinite().all()
         assert not any(getattr(found, name).isnan().any() for name in ("max_p", "entropy"))
@@ -65,7 +65,7 @@ def test_detectors(logits: Tensor, name: str) -> None:
         labels = torch.cat([known[:40].argmax(1), torch.full((20,), -1)])
         labels[:10] = (labels[:10] + 1) % known.shape[1]
         detector.fit_logits(known, labels)
-    found = told(detector.predict_logits, logits)
+    found = result_or_refusal(detector.predict_logits, logits)
     if found is not None:
         assert not found.isnan().any()
 
@@ -73,7 +73,7 @@ def test_detectors(logits: Tensor, name: str) -> None:
 @settings(max_examples=80)
 @given(logits=tensors(), labels=tensors())
 def test_fitting(logits: Tensor, labels: Tensor) -> None:
-    told(dpn_plugin.create_detector("dpn-gaussian-kl").fit_logits, logits, labels)
+    result_or_refusal(dpn_plugin.create_detector("dpn-gaussian-kl").fit_logits, logits, labels)
 
 
 @settings(max_examples=150)
@@ -84,7 +84,7 @@ def test_fitting(logits: Tensor, labels: Tensor) -> None:
     name=st.sampled_from(LOSSES),
 )
 def test_losses(logits: Tensor, target: Tensor, name: str) -> None:
-    found = told(dpn_plugin.create_loss(name, num_classes=3), logits, target)
+    found = result_or_refusal(dpn_plugin.create_loss(name, num_classes=3), logits, target)
     if found is not None:
         assert target.dtype == torch.int64
         assert len(target) == len(logits)
@@ -101,7 +101,7 @@ def test_a_label_out_of_range_is_refused(name: str, target: Tensor) -> None:
 @settings(max_examples=150)
 @given(inside=tensors(), outside=tensors())
 def test_metrics(inside: Tensor, outside: Tensor) -> None:
-    found = told(ood_metrics, inside, outside)
+    found = result_or_refusal(ood_metrics, inside, outside)
     if found is not None:
         assert all(0 <= value <= 1 for value in found.values())
-    told(misclassification_metrics, inside, outside)
+    result_or_refusal(misclassification_metrics, inside, outside)

@@ -1,4 +1,4 @@
-"""Archives that lie about themselves: refused before the memory is spent."""
+"""Archives with false headers are refused before memory is allocated."""
 
 import io
 import os
@@ -29,7 +29,7 @@ ANY_ARRAY = st.one_of(
 
 @settings(max_examples=120, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(content=st.dictionaries(st.sampled_from(["images", "labels", "classes", "x"]), ANY_ARRAY))
-def test_arrays_of_any_type_and_shape(content: dict, tmp_path: Path) -> None:
+def test_arrays_of_any_type_and_shape_are_loaded_or_refused(content: dict, tmp_path: Path) -> None:
     np.savez(tmp_path / "any.npz", **content)
     for keywords in ({}, {"in_domain": True}, {"image_size": (8, 8), "channels": 3}):
         found = outcome(load, "npz:any.npz", root=tmp_path, **keywords)
@@ -47,14 +47,14 @@ def header(shape: tuple[int, ...], descr: str = "|u1", version: int = 1) -> byte
     return stream.getvalue()
 
 
-def archive(path: Path, members: dict[str, bytes], packing: int = zipfile.ZIP_DEFLATED) -> Path:
-    with zipfile.ZipFile(path, "w", packing, compresslevel=9) as written:
+def archive(path: Path, members: dict[str, bytes], compression: int = zipfile.ZIP_DEFLATED) -> Path:
+    with zipfile.ZipFile(path, "w", compression, compresslevel=9) as written:
         for name, content in members.items():
             written.writestr(name, content)
     return path
 
 
-# numpy would read all of a header before it finds it too long
+# NumPy would read the whole header before it checks the length
 LONG_HEADER = b"\x93NUMPY\x02\x00" + struct.pack("<I", 160 << 20) + b" " * (160 << 20)
 SMALL = header((1, 8, 8)) + bytes(64)
 BOMBS = {
@@ -70,8 +70,8 @@ BOMBS = {
     "nested header": {"images.npy": b"\x93NUMPY\x01\x00" + struct.pack("<H", 9000) + b"(" * 9000},
     "signs": {"images.npy": b"\x93NUMPY\x01\x00" + struct.pack("<H", 9000) + b"-" * 8999 + b"1"},
 }
-#: why each is refused: by what it declares, not for want of memory
-WORDS = {
+#: the part of the message that names the reason: the declared size, not a failed allocation
+REASONS = {
     "10^12 rows": "cannot have the shape",
     "10^9 rows": "more than 200 times",
     "no ending": "more than 200 times",
@@ -84,11 +84,11 @@ WORDS = {
     "nested header": "damaged or is not",
     "signs": "damaged or is not",
 }
-IN_CHILD = """
+LOAD_WITH_LITTLE_MEMORY = """
 import sys, resource
 from dpn_plugin.data import load
 from dpn_plugin.errors import UserError
-from dpn_plugin.data.sources import from_npz, npz_headers
+from dpn_plugin.data.sources import from_npz
 import torch, numpy, PIL
 used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (used + (100 << 20),) * 2)
@@ -104,20 +104,20 @@ def test_bombs_are_refused_with_little_memory(tmp_path: Path) -> None:
     paths = [
         archive(tmp_path / f"{index}.npz", members) for index, members in enumerate(BOMBS.values())
     ]
-    command = [sys.executable, "-c", IN_CHILD, *map(str, paths)]
+    command = [sys.executable, "-c", LOAD_WITH_LITTLE_MEMORY, *map(str, paths)]
     done = run_process(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
-    for told, (name, words) in zip(done.stdout.splitlines(), WORDS.items(), strict=True):
-        assert words in told, name
+    for line, (name, reason) in zip(done.stdout.splitlines(), REASONS.items(), strict=True):
+        assert reason in line, name
 
 
-def test_other_packings_expand_without_bound_and_are_refused(tmp_path: Path) -> None:
+def test_other_compression_methods_are_refused(tmp_path: Path) -> None:
     archive(tmp_path / "a.npz", {"images.npy": SMALL}, zipfile.ZIP_LZMA)
     with pytest.raises(UserError, match="packed in a way"):
         load("npz:a.npz", root=tmp_path)
 
 
-def test_real_images_that_are_mostly_empty_are_taken(tmp_path: Path) -> None:
+def test_real_images_that_are_mostly_empty_are_accepted(tmp_path: Path) -> None:
     images = np.zeros((20_000, 28, 28), np.uint8)
     np.savez_compressed(tmp_path / "a.npz", images=images)
     assert len(load("npz:a.npz", root=tmp_path)) == len(images)
@@ -130,13 +130,13 @@ def test_a_label_beyond_int64_is_refused(tmp_path: Path) -> None:
         load("npz:a.npz", root=tmp_path)
 
 
-def test_a_pipe_is_no_file(tmp_path: Path) -> None:
+def test_a_named_pipe_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "a.npz")
     with time_limit(60), pytest.raises(UserError, match="is not a file"):
         load("npz:a.npz", root=tmp_path)
 
 
-def test_members_are_not_unpacked_to_where_their_names_say(tmp_path: Path) -> None:
+def test_members_are_not_extracted_to_the_paths_in_their_names(tmp_path: Path) -> None:
     members = {"images.npy": SMALL, "../../evil.npy": SMALL, "/tmp/evil-dpn.npy": SMALL}
     (tmp_path / "in").mkdir()
     archive(tmp_path / "in" / "a.npz", members)

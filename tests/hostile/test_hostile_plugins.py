@@ -1,4 +1,4 @@
-"""Code comes from installed entry points alone."""
+"""Plugins are loaded from installed entry points only."""
 
 import os
 import subprocess
@@ -18,8 +18,8 @@ NAMES = ("dpn_plugin_evil", "dpn_evil", "pytorch_ood_evil", "conftest", "plugin"
 
 
 @pytest.mark.parametrize("place", ["cwd", "PYTHONPATH"])
-def test_a_module_that_merely_lies_there_is_not_loaded(place: str, tmp_path: Path, marker: Path):
-    folder = tmp_path / "there"
+def test_a_module_that_is_not_installed_is_not_loaded(place: str, tmp_path: Path, marker: Path):
+    folder = tmp_path / "folder"
     folder.mkdir()
     for name in NAMES:
         (folder / f"{name}.py").write_text(PLUGIN.format(marker=str(marker)))
@@ -50,18 +50,18 @@ def test_a_module_that_merely_lies_there_is_not_loaded(place: str, tmp_path: Pat
 
 
 def test_an_installed_entry_point_is_loaded_unless_plugins_are_off(tmp_path: Path, marker: Path):
-    """The same module, once it is a distribution, is; so the test above can fail."""
+    """The same module is loaded once it is a distribution, so the test above can fail."""
     (tmp_path / "dpn_plugin_evil.py").write_text(PLUGIN.format(marker=str(marker)))
     info = tmp_path / "evil-1.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: evil\nVersion: 1\n")
     (info / "entry_points.txt").write_text("[dpn_plugin]\nevil = dpn_plugin_evil\n")
     code = "from dpn_plugin.cli import main; main()"
-    for words, ran in ((["--no-plugins"], False), ([], True)):
+    for arguments, loaded in ((["--no-plugins"], False), ([], True)):
         subprocess.run(
-            [sys.executable, "-c", code, *words, "list", "detectors"],
+            [sys.executable, "-c", code, *arguments, "list", "detectors"],
             capture_output=True,
             timeout=120,
             env={**os.environ, "PYTHONPATH": str(tmp_path)},
         )
-        assert marker.exists() == ran
+        assert marker.exists() == loaded

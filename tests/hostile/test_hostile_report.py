@@ -1,4 +1,4 @@
-"""A report on a folder of somebody else: names stay text, files stay in the folder."""
+"""A report on a stranger's folder: names are escaped, and files stay in the folder."""
 
 import csv
 import json
@@ -14,10 +14,12 @@ from hostile import NAMES, dpn, files, outcome
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from dpn_plugin._files import FORMAT, json_hash
 from dpn_plugin.metrics import RESULT_COLUMNS
-from dpn_plugin.outputs import Ingredients, OutputStore
+from dpn_plugin.outputs import OutputKey, OutputStore
 from dpn_plugin.report import write_report
-from dpn_plugin.report.figures.maps import map_picture
+from dpn_plugin.report.figures.classification import training_figure
+from dpn_plugin.report.figures.maps import map_figure
 from dpn_plugin.report.names import slug
 
 FIELDS = ("suite", "backbone", "method", "detector", "dataset")
@@ -25,51 +27,89 @@ ANY_TEXT = st.text(st.characters(codec="utf-8"), max_size=20)
 ONCE = settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
+def write_hashed(path: Path, content: dict[str, object]) -> None:
+    """Write a record with a correct hash, whatever it contains."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    content = {"format": FORMAT, **content}
+    path.write_text(json.dumps({"sha256": json_hash(content), **content}), "utf-8")
+
+
 def bench(folder: Path, **names: str) -> Path:
-    """A benchmark of one method, with names of one's own; and a run with outputs."""
+    """Write a benchmark of one method with the given names."""
     named = dict.fromkeys(FIELDS, "x") | names
     folder.mkdir(exist_ok=True)
     identity = {"seed": 0, "task": names.get("task", "ood"), "metric": "auroc", "value": 0.9}
     rows = [named | identity, named | identity | {"metric": names.get("metric", "aupr_in")}]
     pd.DataFrame(rows, columns=RESULT_COLUMNS).to_csv(folder / "results.csv", index=False)
+    data = {"source": named["dataset"], "selection": named["method"], "samples": 60}
     record = {
-        "format": 1,
         "suite": named["suite"],
         "title": names.get("title", "T"),
         "backbones": [named["backbone"]],
         "methods": [named["method"]],
         "detectors": [named["detector"]],
         "seeds": [0],
-        "sets": {"near": {named["dataset"]: {"source": named["dataset"]}}, "far": {}},
-        "in_domain": {"source": named["dataset"], "classes": [named["method"]]},
+        "sets": {"near": {named["dataset"]: data}, "far": {}},
+        "in_domain": data | {"classes": [named["method"]]},
+        "in_domain_test": data,
+        "outliers": {named["dataset"]: data},
+        "fingerprints": {},
+        "epochs": 1,
+        "suite_epochs": 2,
+        "limit": 60,
+        "device": named["method"],
+        "started": named["method"],
+        "seconds": 1.0,
         "warnings": [named["method"]],
         "not_run": [{"reason": named["method"], "method": named["method"]}],
         "command": named["method"],
         "versions": {named["method"]: named["method"]},
+        "code": {named["method"]: named["detector"]},
     }
-    (folder / "bench.json").write_text(json.dumps(record), "utf-8")
+    write_hashed(folder / "bench.json", record)
     return folder
 
 
-def with_run(folder: Path, **names: object) -> Path:
-    """Add the outputs of a run."""
+def evaluation(**changes: object) -> dict[str, object]:
+    """Return the content of an evaluation.json."""
+    return {
+        "identity": {"outputs": {}, "versions": {}},
+        "data": {},
+        "code": {},
+        "backbone": "x",
+        "method": "x",
+        "seed": 0,
+        "outputs": {},
+        "general": [],
+        "warnings": [],
+        "training_seconds": 1.0,
+        "seconds": 1.0,
+    } | changes
+
+
+def store_arrays(
+    folder: Path, arrays: dict[str, torch.Tensor], weights: str = "w"
+) -> dict[str, object]:
+    """Store arrays as the outputs of all test sets, and return their keys."""
+    key = OutputKey(weights, "d", None, "test")
+    OutputStore(folder / "store").write(key, [arrays])
+    return {"in_domain_test": key.hash, "near": {"x": key.hash}, "far": {}}
+
+
+def with_run(folder: Path, **changes: object) -> Path:
+    """Add an evaluated run to a benchmark."""
     random = np.random.default_rng(0)
     arrays = {
         "logits": torch.tensor(random.normal(0, 3, (60, 3))).float(),
         "labels": torch.tensor(random.integers(0, 3, 60)),
     }
-    made_of = Ingredients("w", "d", None, "test")
-    OutputStore(folder / "store").write(made_of, [arrays])
-    keys = {"in_domain_test": made_of.key, "near": {"x": made_of.key}, "far": {}}
-    content = {"backbone": "x", "method": "x", "seed": 0, "outputs": keys} | names
-    run = folder / "runs" / "a" / "b"
-    run.mkdir(parents=True, exist_ok=True)
-    (run / "evaluation.json").write_text(json.dumps(content), "utf-8")
+    content = evaluation(**{"outputs": store_arrays(folder, arrays)} | changes)
+    write_hashed(folder / "runs/a/b/evaluation.json", content)
     return folder
 
 
 class Tags(HTMLParser):
-    """The tags of a page with their attributes."""
+    """Collects the tags of a page with their attributes."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -106,14 +146,14 @@ def test_names_are_neither_paths_nor_markup(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["../$\\frac{$<script>", "x" * 300])
-def test_names_in_pictures(name: str, tmp_path: Path) -> None:
+def test_names_in_figures(name: str, tmp_path: Path) -> None:
     everywhere = dict.fromkeys(FIELDS, name)
     folder = with_run(bench(tmp_path / "bench", **everywhere), backbone=name, method=name)
     before = files(tmp_path)
     check_page(write_report(folder, tmp_path / "out"))
-    pictures = {path for path in files(tmp_path) - before if path.endswith((".png", ".svg"))}
-    assert pictures
-    assert all(path.startswith("out/figures/") for path in pictures)
+    figures = {path for path in files(tmp_path) - before if path.endswith((".png", ".svg"))}
+    assert figures
+    assert all(path.startswith("out/figures/") for path in figures)
     assert not any("<script" in path.read_text() for path in tmp_path.rglob("*.svg"))
 
 
@@ -129,7 +169,7 @@ def test_any_names(names: dict[str, str], tmp_path: Path) -> None:
 
 @settings(max_examples=300)
 @given(st.lists(st.text(max_size=200), max_size=3))
-def test_a_slug_is_one_name_of_a_file(names: list[str]) -> None:
+def test_a_slug_is_one_file_name(names: list[str]) -> None:
     made = slug(*[name.encode("utf-8", "replace").decode() for name in names])
     assert "/" not in made
     assert not made.startswith(".")
@@ -143,7 +183,7 @@ CELLS = st.sampled_from(
 
 @ONCE
 @given(seed=CELLS, value=CELLS, task=st.sampled_from(["ood", "gap", "", "x", "classification"]))
-def test_any_figures(seed: str, value: str, task: str, tmp_path: Path) -> None:
+def test_any_values(seed: str, value: str, task: str, tmp_path: Path) -> None:
     folder = bench(tmp_path / "bench", task=task)
     with (folder / "results.csv").open("a") as file:
         file.write(f"x,x,other,{seed},{task},x,x,auroc,{value}\n")
@@ -170,16 +210,18 @@ JSON = st.recursive(
 
 @ONCE
 @given(
-    key=st.sampled_from(["seed", "outputs", "method", "backbone", "in_domain_test", "near"]),
+    key=st.sampled_from(
+        ["seed", "outputs", "method", "backbone", "in_domain_test", "near", "plane"]
+    ),
     value=JSON,
 )
 def test_any_record_of_a_run(key: str, value: object, tmp_path: Path) -> None:
     folder = bench(tmp_path / "bench")
-    content = {"backbone": "x", "method": "x", "seed": 0, "outputs": {}}
-    place = content["outputs"] if key in ("in_domain_test", "near") else content
-    place[key] = value  # type: ignore[index]
-    (folder / "runs").mkdir(exist_ok=True)
-    (folder / "runs" / "evaluation.json").write_text(json.dumps(content), "utf-8")
+    if key in ("in_domain_test", "near", "plane"):
+        content = evaluation(outputs={"in_domain_test": "x", key: value})
+    else:
+        content = evaluation(**{key: value})
+    write_hashed(folder / "runs" / "evaluation.json", content)
     assert write_report(folder, tmp_path / "out").exists()
 
 
@@ -197,21 +239,33 @@ def test_any_record_of_a_run(key: str, value: object, tmp_path: Path) -> None:
         {"logits": torch.zeros(5, 1), "labels": torch.zeros(5, dtype=torch.int64)},
         {"logits": torch.full((5, 3), torch.nan), "labels": torch.zeros(5, dtype=torch.int64)},
         {"logits": torch.full((5, 3), torch.inf), "labels": torch.full((5,), 99)},
+        {
+            "logits": torch.zeros(5, 3),
+            "labels": torch.zeros(5, dtype=torch.int64),
+            "mutual_information": torch.zeros(5, 3),
+        },
+        {
+            "logits": torch.zeros(5, 3),
+            "labels": torch.zeros(5, dtype=torch.int64),
+            "inputs": torch.zeros(5, 3),
+        },
     ],
 )
-def test_outputs_that_are_none(arrays: dict[str, torch.Tensor], tmp_path: Path) -> None:
+def test_outputs_without_usable_logits_and_labels(
+    arrays: dict[str, torch.Tensor], tmp_path: Path
+) -> None:
     folder = bench(tmp_path / "bench")
-    made_of = Ingredients("other", "d", None, "test")
-    OutputStore(folder / "store").write(made_of, [arrays])
-    keys = {"in_domain_test": made_of.key, "near": {"x": made_of.key}, "far": {}}
-    assert dpn("report", with_run(folder, outputs=keys)).exit_code == 0
+    keys = store_arrays(folder, arrays, weights="other")
+    plane = dict.fromkeys(("grid", "points"), keys["in_domain_test"])
+    for outputs in (keys, keys | {"plane": plane}):
+        assert dpn("report", with_run(folder, outputs=outputs)).exit_code == 0
 
 
 @pytest.mark.parametrize("name", ["bench.json", "runs/a/b/evaluation.json", "runs/a/b/run.json"])
-def test_json_that_is_nested_too_deep(name: str, tmp_path: Path) -> None:
+def test_json_that_is_nested_too_deeply(name: str, tmp_path: Path) -> None:
     folder = with_run(bench(tmp_path / "bench"))
     (folder / name).write_text('{"a":' * 50_000)
-    with patch(
-        "dpn_plugin.report.pictures._PICTURES", {"maps": map_picture}
-    ):  # the others take time
+    # the other figures take time and read no other records
+    figures = {"maps": map_figure, "training": training_figure}
+    with patch("dpn_plugin.report.figures._FIGURES", figures):
         assert dpn("report", folder).exit_code == (2 if name == "bench.json" else 0)

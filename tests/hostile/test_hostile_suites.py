@@ -1,4 +1,4 @@
-"""Suite files by people who mean harm or have slipped: a plan or a sentence."""
+"""Malicious or mistyped suite files give a plan or a message."""
 
 import tomllib
 from importlib.resources import files as resources
@@ -42,52 +42,55 @@ KEYS = sorted(
 SETTINGS = settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
-def planned(text: str | bytes, folder: Path) -> Plan | str:
+def plan_of(text: str | bytes, folder: Path) -> Plan | str:
     path = folder / "mine.toml"
     path.write_bytes(text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass"))
     before = files(folder)
-    found = outcome(make_plan, Request(str(path), methods=("baseline",)), folder / "out")
+    request = Request(str(path), folder / "out", methods=("baseline",))
+    found = outcome(make_plan, request)
     assert files(folder) == before, "a plan writes nothing"
     return found
 
 
-def test_the_suite_is_one(tmp_path: Path) -> None:
-    assert isinstance(planned(SMALL, tmp_path), Plan)
+def test_the_small_suite_has_a_plan(tmp_path: Path) -> None:
+    assert isinstance(plan_of(SMALL, tmp_path), Plan)
 
 
 @SETTINGS
 @given(place=st.integers(0, 40), key=st.sampled_from(KEYS), value=VALUES)
-def test_any_value_of_any_key(place: int, key: str, value: str, tmp_path: Path) -> None:
+def test_any_value_of_any_key_gives_a_plan_or_a_message(
+    place: int, key: str, value: str, tmp_path: Path
+) -> None:
     lines = SMALL.splitlines()
     lines.insert(place % (len(lines) + 1), f"{key} = {value}")
-    planned("\n".join(lines), tmp_path)
+    plan_of("\n".join(lines), tmp_path)
 
 
 @SETTINGS
 @given(data=st.data())
-def test_suites_with_pieces_exchanged(data: st.DataObject, tmp_path: Path) -> None:
+def test_changed_suites_give_a_plan_or_a_message(data: st.DataObject, tmp_path: Path) -> None:
     text = SUITES[data.draw(st.sampled_from(sorted(SUITES)))]
     start = data.draw(st.integers(0, len(text)))
     end = min(len(text), start + data.draw(st.integers(0, 30)))
-    piece = data.draw(st.text(max_size=8) | VALUES)
-    planned(text[:start] + piece + text[end:], tmp_path)
+    part = data.draw(st.text(max_size=8) | VALUES)
+    plan_of(text[:start] + part + text[end:], tmp_path)
 
 
 @settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(content=st.binary(max_size=100))
-def test_bytes(content: bytes, tmp_path: Path) -> None:
-    planned(content, tmp_path)
+def test_any_bytes_give_a_plan_or_a_message(content: bytes, tmp_path: Path) -> None:
+    plan_of(content, tmp_path)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_names_stay_names(name: str, tmp_path: Path) -> None:
+def test_names_are_not_paths_or_markup(name: str, tmp_path: Path) -> None:
     quoted = '"' + "".join(f"\\U{ord(character):08x}" for character in name) + '"'
     assert tomllib.loads(f"a = {quoted}")["a"] == name
     for old in ('"T"', "far.a", '"synthetic:gaussians"', '"mlp_synthetic"', '"synthetic"\n'):
         new = f"far.{quoted}" if old == "far.a" else quoted
-        found = planned(SMALL.replace(old, new), tmp_path)
-        for unit in found.units if isinstance(found, Plan) else ():
-            assert unit.folder.resolve().is_relative_to((tmp_path / "out").resolve())
+        found = plan_of(SMALL.replace(old, new), tmp_path)
+        for run in found.runs if isinstance(found, Plan) else ():
+            assert run.folder.resolve().is_relative_to((tmp_path / "out").resolve())
     (tmp_path / "mine.toml").write_text(SMALL.replace('"T"', quoted), "utf-8")
     shown = dpn("bench", tmp_path / "mine.toml", "--dry-run", "--methods", "baseline")
     assert shown.exit_code == 0
@@ -95,7 +98,7 @@ def test_names_stay_names(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "words"),
+    ("old", "new", "message"),
     [
         ("title", "a = " + "[" * 20_000 + "\ntitle", "nested too deep"),
         ('"T"', '"T"\nseeds = 1000000000000000000000', "seeds: Input should be less than"),
@@ -107,8 +110,10 @@ def test_names_stay_names(name: str, tmp_path: Path) -> None:
         ("[train]", "[train]\nimage_size = 1000000000", "image_size"),
     ],
 )
-def test_too_much_of_a_thing(old: str, new: str, words: str, tmp_path: Path) -> None:
-    assert words in planned(SMALL.replace(old, new), tmp_path)
+def test_values_that_are_too_large_or_unknown_are_refused(
+    old: str, new: str, message: str, tmp_path: Path
+) -> None:
+    assert message in plan_of(SMALL.replace(old, new), tmp_path)
 
 
 @pytest.mark.parametrize("place", ["source", "optimizer", "recipe", "methods", "detectors"])

@@ -1,4 +1,4 @@
-"""Every loss of the package, and batches to feed them."""
+"""Every loss of the package, and batches for them."""
 
 from itertools import product
 

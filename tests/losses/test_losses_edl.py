@@ -96,12 +96,12 @@ def test_exact_up_to_fifty(form, row, y, dtype, rtol):
     assert value.item() == pytest.approx(exact(form, row, y), rel=rtol, abs=rtol * 1e-2)
 
 
-def test_the_square_error_keeps_its_slope_where_the_wrong_class_has_won():
+def test_the_square_error_has_a_gradient_for_a_confident_wrong_class():
     z = torch.tensor([[40.0, 0.0]], requires_grad=True)
     loss = EvidentialLoss("mse", "exp")
     loss.set_epoch(0)
     loss(z, torch.tensor([1])).backward()
-    # d/dz_0 of 2 p_0^2 with p_1 = 2 e^-40, and of the variance p_0 p_1 / S, which is nothing
+    # d/dz_0 of 2 p_0^2 with p_1 = 2 e^-40, and of the variance p_0 p_1 / S, which is negligible
     assert z.grad[0, 0].item() == pytest.approx(4 * 2 * mpmath.exp(-40), rel=1e-4)
 
 
@@ -139,7 +139,7 @@ def test_without_evidence_the_right_class_rises(form, row):
     assert z.grad[0, 1] < 0
 
 
-def test_the_way_out_begins_at_zero(logits):
+def test_the_term_for_samples_without_evidence_is_zero_at_the_border(logits):
     step = torch.tensor([0.0, 1e-9, -1e-9], dtype=torch.float64)
     rows = torch.stack([step, step - 1, step - 2], dim=1)
     values = EvidentialLoss(reduction="none")(rows, torch.tensor([2, 2, 2]))
@@ -176,15 +176,15 @@ def test_ood_samples_are_discarded_with_a_warning(evidential, logits, target):
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"form": "brier"}, "form must be 'digamma', 'log' or 'mse', not 'brier'"),
         ({"evidence": "gelu"}, "evidence must be 'relu', 'exp' or 'softplus', not 'gelu'"),
         ({"annealing_epochs": 0}, "annealing_epochs must be at least 1, not 0"),
     ],
 )
-def test_bad_options_are_answered_with_what_is_allowed(options, said):
-    with pytest.raises(ValueError, match=said):
+def test_bad_options_are_refused_with_what_is_allowed(options, message):
+    with pytest.raises(ValueError, match=message):
         EvidentialLoss(**options)
 
 

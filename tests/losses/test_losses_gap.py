@@ -1,4 +1,4 @@
-"""The representation-gap loss: its formula, outlier exposure, and its promise in training."""
+"""The representation-gap loss: its formula, outlier exposure, and its effect in training."""
 
 import pytest
 import torch
@@ -49,7 +49,7 @@ def test_presets_are_those_of_the_paper(classes):
 
 
 @pytest.mark.parametrize("preset", [dpn_plus, dpn_minus])
-def test_presets_give_way_to_what_is_asked_for(preset):
+def test_arguments_replace_the_values_of_the_presets(preset):
     loss = preset(10, lambda_in=0, lambda_out=-0.5, gamma=1.0, reduction="sum")
     assert (loss.lambda_in, loss.lambda_out, loss.gamma) == (0, -0.5, 1.0)
     assert loss.reduction == "sum"
@@ -78,7 +78,7 @@ def blobs():
     angle = 6.28 * torch.rand(180, generator=generator)
     outside = 13 * torch.stack([angle.cos(), angle.sin()], dim=1)
     target = torch.cat([torch.arange(3).repeat(60), torch.full((180,), -1)])
-    # inputs near one: far out, the first logits are so large that their sigmoid has no slope
+    # inputs near one: larger inputs give first logits whose sigmoid has no gradient
     return torch.cat([inside, outside]) / 5, target
 
 

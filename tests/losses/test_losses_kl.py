@@ -1,4 +1,4 @@
-"""The KL losses against torch.distributions, and against many digits where that has none left."""
+"""The KL losses against torch.distributions, and against mpmath for extreme logits."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""What holds for every loss: groups, reductions, shapes, types, gradients, extremes, errors."""
+"""Properties of every loss: groups, reductions, shapes, types, gradients, extremes, errors."""
 
 import copy
 
@@ -8,15 +8,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pytorch_ood.api import Representation, Task
 
+import dpn_plugin
 from dpn_plugin import losses
+from dpn_plugin.errors import UserError
 from dpn_plugin.losses import EvidentialLoss, ForwardKLLoss, RepresentationGapLoss, ReverseKLLoss
+from dpn_plugin.losses.grouped import softened
 
 pytestmark = pytest.mark.filterwarnings("ignore:Discarding samples")
 
 CLASSES = [RepresentationGapLoss, ReverseKLLoss, ForwardKLLoss, EvidentialLoss]
 
 
-def test_mean_averages_each_group_on_its_own(supervised, logits, target):
+def test_mean_averages_each_group_separately(supervised, logits, target):
     values = supervised(gamma=0.3, reduction="none")(logits, target)
     plain = supervised(gamma=1.0, reduction="none")(logits, target)
     ood = target < 0
@@ -52,7 +55,7 @@ def test_a_batch_without_in_domain_samples_keeps_the_graph(any_loss, count):
     assert torch.isfinite(z.grad).all()
 
 
-def test_pixels_are_samples(any_loss, logits, target):
+def test_pixels_count_as_samples(any_loss, logits, target):
     image = logits.T.reshape(3, 2, 3)[None]
     labels = target.reshape(1, 2, 3)
     values = any_loss(reduction="none")(image, labels)
@@ -79,13 +82,13 @@ def test_any_integer_type_holds_labels(any_loss, logits, dtype):
 
 
 @pytest.mark.parametrize("reduction", ["mean", "none"])
-def test_gradients_are_those_of_the_function(any_loss, logits, target, reduction):
+def test_gradients_agree_with_finite_differences(any_loss, logits, target, reduction):
     loss = any_loss(reduction=reduction)
     z = logits.clone().requires_grad_()
     assert torch.autograd.gradcheck(lambda z: loss(z, target), z)
 
 
-def test_gradients_hold_where_no_class_has_evidence_and_beyond_exp(any_loss):
+def test_gradients_agree_without_evidence_and_beyond_the_bound(any_loss):
     z = torch.tensor([[-2.0, -1.0, -3.0], [-70.0, -64.0, -80.0], [63.0, 66.0, -65.0]])
     z = z.double().requires_grad_()
     loss = any_loss(reduction="none")
@@ -115,7 +118,7 @@ def test_renaming_the_classes_changes_nothing(rows, order, data):
 @pytest.mark.parametrize(
     "signs", [[1, -1, -1], [-1, -1, 1], [1, 1, 1], [-1, -1, -1], [-1, 0, 0], [1, 0, 0], [0, 1, -1]]
 )
-def test_no_extreme_logit_gives_nan_or_a_dead_gradient(any_loss, signs, size):
+def test_extreme_logits_give_no_nan_and_no_zero_gradient(any_loss, signs, size):
     z = (size * torch.tensor([signs], dtype=torch.float32)).requires_grad_()
     value = any_loss()(z, torch.tensor([1]))
     value.backward()
@@ -126,7 +129,7 @@ def test_no_extreme_logit_gives_nan_or_a_dead_gradient(any_loss, signs, size):
 
 
 @pytest.mark.parametrize("size", [1e3, -1e3, 1e4, -1e4])
-def test_extreme_ood_samples_are_pulled_back(size):
+def test_extreme_ood_samples_have_a_gradient_towards_zero(size):
     for loss in (ReverseKLLoss(), ForwardKLLoss()):
         z = torch.full((1, 3), size, requires_grad=True)
         loss(z, torch.tensor([-1])).backward()
@@ -134,12 +137,12 @@ def test_extreme_ood_samples_are_pulled_back(size):
         assert (z.grad.sign() == torch.tensor(size).sign()).all()
 
 
-def test_compiled_and_plain_agree_while_the_epochs_pass(logits, target):
+def test_compiled_and_plain_agree_in_every_epoch(logits, target):
     gap, evidential = losses.dpn_minus(3), EvidentialLoss("mse", "softplus", annealing_epochs=12)
     for loss in (gap, ReverseKLLoss(), evidential):
         compiled = torch.compile(loss, backend="eager", fullgraph=True)
         torch.testing.assert_close(compiled(logits, target), loss(logits, target))
-    for epoch in range(12):  # more epochs than a function may be compiled anew
+    for epoch in range(12):  # more epochs than the limit of recompilations
         evidential.set_epoch(epoch)
         torch.testing.assert_close(compiled(logits, target), evidential(logits, target))
 
@@ -150,7 +153,7 @@ def test_a_loss_has_no_state_to_save(any_loss):
 
 
 @pytest.mark.parametrize("kind", CLASSES)
-def test_info_tells_the_truth(kind, logits, target):
+def test_info_is_correct(kind, logits, target):
     assert "info" in vars(kind)
     assert kind.info.tasks == {Task.CLASSIFICATION, Task.SEGMENTATION}
     assert kind.info.inputs == {Representation.LOGITS}
@@ -162,7 +165,7 @@ def test_info_tells_the_truth(kind, logits, target):
 
 
 @pytest.mark.parametrize(
-    ("bad", "error", "said"),
+    ("bad", "error", "message"),
     [
         (torch.tensor([[0.0, float("nan")]]), ValueError, "logits must be finite"),
         (torch.tensor([[0.0, float("inf")]]), ValueError, "logits must be finite"),
@@ -172,13 +175,13 @@ def test_info_tells_the_truth(kind, logits, target):
         ([[0.0, 1.0]], TypeError, "logits must be a torch.Tensor, not list"),
     ],
 )
-def test_bad_logits_are_named(any_loss, bad, error, said):
-    with pytest.raises(error, match=said):
+def test_bad_logits_are_refused(any_loss, bad, error, message):
+    with pytest.raises(error, match=message):
         any_loss()(bad, torch.tensor([0]))
 
 
 @pytest.mark.parametrize(
-    ("bad", "error", "said"),
+    ("bad", "error", "message"),
     [
         (torch.tensor([0, 3]), ValueError, "target holds 3, but the logits have 3 classes.*0 to 2"),
         (torch.tensor([0.0, 1.0]), TypeError, "target must hold integers, not torch.float32"),
@@ -188,12 +191,12 @@ def test_bad_logits_are_named(any_loss, bad, error, said):
         ([0, 1], TypeError, "target must be a torch.Tensor, not list"),
     ],
 )
-def test_bad_targets_are_named(any_loss, bad, error, said):
-    with pytest.raises(error, match=said):
+def test_bad_targets_are_refused(any_loss, bad, error, message):
+    with pytest.raises(error, match=message):
         any_loss()(torch.zeros(2, 3), bad)
 
 
-def test_an_unknown_reduction_is_answered_with_the_known_ones(any_loss):
+def test_an_unknown_reduction_is_refused_with_the_known_ones(any_loss):
     with pytest.raises(ValueError, match="reduction must be 'mean', 'sum' or 'none', not 'avg'"):
         any_loss(reduction="avg")
     with pytest.raises(TypeError, match="temperature"):
@@ -207,3 +210,44 @@ def test_an_unknown_reduction_is_answered_with_the_known_ones(any_loss):
 def test_gamma_must_be_a_positive_number(supervised, gamma, error):
     with pytest.raises(error, match="gamma"):
         supervised(gamma=gamma)
+
+
+def test_softened_is_the_identity_inside_the_bound():
+    z = torch.linspace(-60, 60, 241)
+    assert torch.equal(softened(z), z)
+
+
+@pytest.mark.parametrize("z", [60.5, 75.0, 1e3])
+def test_beyond_the_bound_the_concentration_follows_the_tangent_and_its_reciprocal(z):
+    tangent = torch.tensor(60.0).double().exp() * (1 + z - 60)
+    both = softened(torch.tensor([z, -z], dtype=torch.float64)).exp()
+    torch.testing.assert_close(both, torch.stack([tangent, 1 / tangent]))
+
+
+def test_the_slope_of_softened_is_continuous_and_never_zero():
+    z = torch.tensor([59.9, 60, 60.001, 1e4, -60, -60.001, -1e4, 0], requires_grad=True)
+    softened(z).sum().backward()
+    expected = torch.tensor([1, 1, 1 / 1.001, 1 / 9941, 1, 1 / 1.001, 1 / 9941, 1])
+    torch.testing.assert_close(z.grad, expected, rtol=1e-4, atol=0)
+
+
+@pytest.mark.parametrize("name", ["edl", "dpn-fwd", "dpn-rev", "dpn-plus", "dpn-minus"])
+@pytest.mark.parametrize("columns", [4, 6])
+def test_logits_of_another_width_than_num_classes_are_refused(name, columns):
+    loss = dpn_plugin.create_loss(name, num_classes=5)
+    message = f"The logits have {columns} classes .*created with num_classes=5"
+    with pytest.raises(UserError, match=message):
+        loss(torch.zeros(2, columns), torch.tensor([0, -1]))
+    with pytest.raises(UserError, match=message):
+        loss(torch.zeros(2, columns, 3, 3), torch.zeros(2, 3, 3).long())
+    assert torch.isfinite(loss(torch.zeros(2, 5), torch.tensor([0, -1])))
+
+
+def test_a_loss_without_num_classes_takes_any_width():
+    for columns in (2, 7):
+        assert torch.isfinite(ForwardKLLoss()(torch.zeros(1, columns), torch.tensor([0])))
+
+
+def test_num_classes_must_be_an_integer_of_two_or_more():
+    with pytest.raises(UserError, match="num_classes must be at least 2, not 1"):
+        EvidentialLoss(num_classes=1)

@@ -1,18 +1,27 @@
-"""Calibration errors by hand and on simulated classifiers."""
+"""Calibration errors by hand and on simulated classifiers, and temperatures of simulated data."""
 
 import numpy as np
 import pytest
 import torch
+from scipy.optimize import minimize_scalar
+from torch.nn.functional import cross_entropy, nll_loss
 
 from dpn_plugin.errors import UserError
-from dpn_plugin.metrics import calibration_metrics, edl_confidence, softmax_confidence
+from dpn_plugin.metrics import (
+    calibration_metrics,
+    edl_confidence,
+    equal_shares,
+    fit_temperature,
+    fit_translation,
+    softmax_confidence,
+)
 
 
 def bools(*parts):
     return torch.cat([torch.full((count,), value) for value, count in parts])
 
 
-def test_two_bins_worked_by_hand():
+def test_two_bins_computed_by_hand():
     confidence = torch.cat([torch.full((100,), 0.6), torch.full((100,), 0.9)])
     correct = bools((True, 50), (False, 50), (True, 70), (False, 30))
     # gaps 0.1 and 0.2: root of (0.01 + 0.04) / 2, mean of 0.1 and 0.2
@@ -30,6 +39,16 @@ def test_ood_samples_count_as_wrong_and_make_up_half():
 def test_more_ood_than_in_domain_samples_are_drawn_down_too():
     found = calibration_metrics(torch.ones(100), bools((True, 100)), torch.full((900,), 0.25))
     assert found["ece"] == pytest.approx(0.125)
+
+
+@pytest.mark.parametrize(("inside", "outside"), [(300, 100), (100, 300), (50, 50)])
+def test_equal_shares_draw_without_replacement_and_ood_samples_are_wrong(inside, outside):
+    confidence, out_confidence = torch.arange(inside), 1000 + torch.arange(outside)
+    share, generator = min(inside, outside), torch.Generator().manual_seed(0)
+    found, correct = equal_shares(confidence, confidence >= 0, out_confidence, generator)
+    assert len(found.unique()) == len(found) == 2 * share
+    assert torch.equal(correct, found < 1000)
+    assert int(correct.sum()) == share
 
 
 def test_equal_confidences_mix_both_kinds():
@@ -86,3 +105,86 @@ def test_a_confidence_above_one_is_refused():
 def test_shapes_that_differ_are_refused():
     with pytest.raises(UserError, match="correct has shape"):
         calibration_metrics(torch.ones(3), bools((True, 2)))
+
+
+def sampled(probabilities):
+    # not the seed of the logits: the same random numbers would correlate both
+    generator = torch.Generator().manual_seed(1)
+    return torch.multinomial(probabilities, 1, generator=generator).squeeze(1)
+
+
+def logits_of(count, classes, scale):
+    generator = torch.Generator().manual_seed(0)
+    return scale * torch.randn(count, classes, generator=generator, dtype=torch.float64)
+
+
+def edl_log_p(z, t):
+    alpha = torch.relu(z + t) + 1
+    return (alpha / alpha.sum(dim=1, keepdim=True)).log()
+
+
+@pytest.mark.parametrize("temperature", [0.3, 1.0, 4.0])
+def test_a_known_temperature_is_recovered(temperature):
+    logits = logits_of(30_000, 10, 3 * temperature)
+    labels = sampled(torch.softmax(logits / temperature, dim=1))
+    assert fit_temperature(logits, labels) == pytest.approx(temperature, rel=0.03)
+
+
+def test_no_other_temperature_is_more_likely():
+    logits = logits_of(500, 7, 5)
+    labels = sampled(torch.softmax(logits / 2, dim=1))
+    loss = lambda t: cross_entropy(logits / t, labels).item()  # noqa: E731
+    best = minimize_scalar(loss, bounds=(0.1, 30), method="bounded", options={"xatol": 1e-9})
+    assert fit_temperature(logits.float(), labels) == pytest.approx(best.x, rel=1e-5)
+
+
+def test_scaled_logits_give_a_scaled_temperature():
+    logits = logits_of(400, 5, 2)
+    labels = sampled(torch.softmax(logits, dim=1))
+    assert fit_temperature(10 * logits, labels) == pytest.approx(
+        10 * fit_temperature(logits, labels)
+    )
+
+
+def test_faultless_held_out_data_leaves_the_temperature_at_one(caplog):
+    logits = logits_of(50, 4, 3)
+    assert fit_temperature(logits, logits.argmax(dim=1)) == 1.0
+    assert "no temperature" in caplog.text
+
+
+def test_held_out_data_below_chance_leaves_the_temperature_at_one(caplog):
+    logits = logits_of(50, 4, 3)
+    assert fit_temperature(logits, logits.argmin(dim=1)) == 1.0
+    assert "no temperature" in caplog.text
+
+
+@pytest.mark.parametrize("translation", [-2.0, 0.0, 3.0])
+def test_a_known_translation_is_recovered(translation):
+    logits = logits_of(40_000, 5, 20)
+    labels = sampled(edl_log_p(logits, translation).exp())
+    assert fit_translation(logits, labels) == pytest.approx(translation, abs=0.5)
+
+
+def test_no_other_translation_is_more_likely():
+    logits = logits_of(300, 6, 8)
+    labels = sampled(edl_log_p(logits, 2).exp())
+    losses = [nll_loss(edl_log_p(logits, t), labels) for t in torch.linspace(-40, 200, 5001)]
+    found = nll_loss(edl_log_p(logits, fit_translation(logits, labels)), labels)
+    assert found <= min(losses) + 1e-12
+
+
+@pytest.mark.parametrize("fit", [fit_temperature, fit_translation])
+@pytest.mark.parametrize(
+    ("logits", "labels", "message"),
+    [
+        (torch.zeros(3), torch.zeros(3), "Expected logits"),
+        (torch.zeros(3, 2), torch.zeros(2), "Expected logits"),
+        (torch.zeros(0, 2), torch.zeros(0), "Expected logits"),
+        (torch.full((3, 2), float("nan")), torch.zeros(3), "NaN or infinite"),
+        (torch.zeros(3, 2), -torch.ones(3), "classes from 0 to 1"),
+        (torch.zeros(3, 2), torch.full((3,), 2), "classes from 0 to 1"),
+    ],
+)
+def test_input_that_cannot_be_fitted_is_refused(fit, logits, labels, message):
+    with pytest.raises(UserError, match=message):
+        fit(logits, labels)

@@ -1,4 +1,6 @@
-"""OOD metrics against scikit-learn, which knows nothing of pytorch-ood."""
+"""OOD and misclassification metrics against scikit-learn, which is independent of pytorch-ood."""
+
+import math
 
 import numpy as np
 import pytest
@@ -8,7 +10,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import auc, precision_recall_curve, roc_auc_score, roc_curve
 
 from dpn_plugin.errors import UserError
-from dpn_plugin.metrics import ood_metrics
+from dpn_plugin.metrics import misclassification_metrics, ood_metrics
 
 
 def reference(in_scores, out_scores):
@@ -59,7 +61,7 @@ def test_many_scores_measure_as_in_scikit_learn(dtype):
     )
 
 
-def test_constant_scores_tell_nothing():
+def test_constant_scores_have_an_auroc_of_one_half():
     found = measured(np.ones(30), np.ones(10))
     assert found["auroc"] == 0.5
     assert found["fpr95"] == 1.0
@@ -78,7 +80,7 @@ def test_larger_scores_mean_ood():
 @pytest.mark.parametrize("transform", [lambda s: 3 * s - 7, np.exp, np.arctan, lambda s: s**3])
 def test_strictly_monotone_transforms_change_nothing(transform):
     random = np.random.default_rng(1)
-    # a coarse grid: rounding must not tie what was apart
+    # a coarse grid, so that rounding creates no ties
     in_scores, out_scores = random.integers(-40, 40, 500) / 8, random.integers(-20, 60, 300) / 8
     assert measured(transform(in_scores), transform(out_scores)) == measured(in_scores, out_scores)
 
@@ -92,3 +94,27 @@ def test_scores_that_are_not_finite_are_counted_in_the_message():
 def test_no_scores_are_refused():
     with pytest.raises(UserError, match="in_scores"):
         ood_metrics(torch.zeros(0), torch.zeros(3))
+
+
+samples = st.lists(st.tuples(st.integers(0, 5), st.booleans()), min_size=2, max_size=50)
+
+
+@given(samples.filter(lambda pairs: len({correct for _, correct in pairs}) == 2))
+def test_misclassification_measures_as_scikit_learn_with_mistakes_as_positives(pairs):
+    scores, correct = np.array(pairs).T
+    precision, recall, _ = precision_recall_curve(correct == 0, scores)
+    found = misclassification_metrics(torch.tensor(scores), torch.tensor(correct))
+    assert found["auroc"] == pytest.approx(roc_auc_score(correct == 0, scores), abs=1e-12)
+    assert found["aupr"] == pytest.approx(auc(recall, precision), abs=1e-12)
+
+
+@pytest.mark.parametrize("correct", [True, False])
+def test_figures_are_nan_if_all_samples_are_correct_or_none_is(correct):
+    found = misclassification_metrics(torch.arange(5.0), torch.full((5,), correct))
+    assert math.isnan(found["auroc"])
+    assert math.isnan(found["aupr"])
+
+
+def test_correct_of_another_shape_is_refused():
+    with pytest.raises(UserError, match="correct has shape"):
+        misclassification_metrics(torch.zeros(3), torch.ones(2, dtype=torch.bool))

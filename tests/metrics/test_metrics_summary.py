@@ -1,4 +1,4 @@
-"""Several seeds in one row."""
+"""Mean and deviation over seeds."""
 
 import math
 import statistics
@@ -11,7 +11,7 @@ from dpn_plugin.metrics import RESULT_COLUMNS, over_seeds
 
 
 def results(*rows):
-    """rows of (method, seed, detector, value)"""
+    """Return results of rows (method, seed, detector, value)."""
     return pd.DataFrame(
         [
             ("digits", "resnet18", method, seed, "ood", detector, "far", "auroc", value)
@@ -42,7 +42,7 @@ def test_a_single_seed_has_no_deviation():
     assert summary["n"][0] == 1
 
 
-def test_methods_stay_apart_and_in_order_and_empty_detectors_count():
+def test_methods_are_separate_and_in_order_and_rows_without_detector_count():
     summary = over_seeds(
         results(("oe", 0, None, 0.9), ("baseline", 0, None, 0.1), ("oe", 1, None, 0.7))
     )
@@ -50,7 +50,7 @@ def test_methods_stay_apart_and_in_order_and_empty_detectors_count():
     assert list(summary["n"]) == [2, 1]
 
 
-def test_a_missing_figure_is_no_figure():
+def test_a_missing_figure_is_ignored():
     summary = over_seeds(results(("oe", 0, "msp", 0.9), ("oe", 1, "msp", math.nan)))
     assert summary["mean"][0] == 0.9
     assert summary["n"][0] == 1

@@ -1,4 +1,4 @@
-"""Memory stays flat however large the outputs."""
+"""The memory in use does not grow with the size of the outputs."""
 
 import re
 import subprocess
@@ -8,7 +8,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 
 
-def test_outputs_of_240_megabytes_are_written_scored_and_measured_in_less_than_120():
+def test_outputs_of_240_mb_are_written_and_scored_within_120_mb():
     command = [sys.executable, "-m", "benchmark_suites.speed.memory", "--rows", "60000"]
     run = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT)
     peak, before = re.search(r"memory (\d+) MiB, of which (\d+) MiB", run.stdout).groups()

@@ -1,4 +1,4 @@
-"""Real distributions: a folder on the path with modules and their ``.dist-info``."""
+"""Distributions in a folder on the path: modules and their ``.dist-info``."""
 
 import json
 import os
@@ -44,13 +44,13 @@ class Site:
         )
 
     def python(self, code: str, **environment: str) -> str:
-        """What ``code`` prints."""
+        """Return what ``code`` prints."""
         done = self.run("-c", dedent(code), **environment)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
     def dpn_json(self, *arguments: str, **environment: str) -> Any:
-        """What ``dpn ... --json`` prints."""
+        """Return what ``dpn ... --json`` prints, parsed."""
         done = self.run("-m", "dpn_plugin", *arguments, "--json", **environment)
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)

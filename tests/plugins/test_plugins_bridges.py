@@ -1,4 +1,4 @@
-"""The hosts know our names, whoever is imported first."""
+"""Our names are available in the hosts in any order of import."""
 
 import json
 from typing import Any
@@ -9,16 +9,16 @@ ORDERS = (
     "import dpn_plugin, pytorch_ood, timm",
     "import pytorch_ood, timm, dpn_plugin",
     "import timm.models, dpn_plugin, pytorch_ood.loss",
-    # Ours are half imported at the moment when they make a host fire its hook.
+    # Our modules are in the middle of their import when the import hook of a host runs.
     "import dpn_plugin.detectors",
     "import dpn_plugin.losses",
     "import dpn_plugin.backbones.vgg",
 )
 
-LENT = """
-import dpn_plugin.{home} as home, pytorch_ood.{host} as host
+EXPOSED = """
+import dpn_plugin.{module} as ours, pytorch_ood.{host} as host
 for name in "{names}".split():
-    assert getattr(host, name) is getattr(home, name), name
+    assert getattr(host, name) is getattr(ours, name), name
     assert name in dir(host), name
     assert name in getattr(host, "__all__", [name]), name
 assert not hasattr(host, "NoSuchName")
@@ -26,15 +26,15 @@ from pytorch_ood.{host} import {one}
 """
 
 CHECKS = {
-    "detectors": LENT.format(
-        home="detectors",
+    "detectors": EXPOSED.format(
+        module="detectors",
         host="detector",
         one="EnergyBased, MutualInformation",
         names="DifferentialEntropy GaussianKL MaxProbability MutualInformation Precision "
         "PredictiveEntropy",
     ),
-    "losses": LENT.format(
-        home="losses",
+    "losses": EXPOSED.format(
+        module="losses",
         host="loss",
         one="OutlierExposureLoss, RepresentationGapLoss",
         names="EvidentialLoss ForwardKLLoss RepresentationGapLoss ReverseKLLoss",
@@ -44,7 +44,7 @@ import timm
 assert timm.create_model("vgg16_cifar", num_classes=7).num_classes == 7
 assert timm.is_model("mlp_synthetic")
 assert timm.models.model_entrypoint("dpn92").__module__ == "timm.models.dpn"
-from dpn_plugin.plugins.manager import plugins
+from dpn_plugin.plugins import plugins
 assert not plugins().failures, plugins().failures
 """,
     "the host's own": """
@@ -53,12 +53,13 @@ assert host.CrossEntropyLoss.__module__.startswith("pytorch_ood.")
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     assert host.SSDeepSVDDLoss is host.DeepSADLoss
-# the host's own __getattr__ warns, and still points at who asked
+# the host's own __getattr__ warns, and the warning still points at the caller
 assert [warning.filename for warning in caught] == ["<string>"]
 """,
 }
 
-# Every order starts afresh but for what the hosts stand on: it takes most of the time and no part.
+# Every order runs in a fork of a process that has imported the dependencies of the hosts, which
+# take most of the time and do not affect the result.
 FORKS = """
 import json, os, sys, traceback, warnings
 import huggingface_hub, scipy.stats, sklearn.neighbors, torch, torchvision
@@ -101,7 +102,7 @@ def test_importing_the_package_imports_neither_torch_nor_a_host(site: Any) -> No
     assert site.python(code) == "set()\n"
 
 
-def test_backbones_of_plugins_reach_timm_and_bad_ones_harm_nobody(site: Any) -> None:
+def test_backbones_of_plugins_are_in_timm_and_bad_ones_are_reported(site: Any) -> None:
     site.install(
         "ood-nets",
         """
@@ -124,7 +125,7 @@ def test_backbones_of_plugins_reach_timm_and_bad_ones_harm_nobody(site: Any) -> 
         assert timm.create_model("tiny_net", num_classes=3).num_classes == 3
         assert timm.is_model("vgg16_cifar")
         assert timm.models.model_entrypoint("dpn92").__module__ == "timm.models.dpn"
-        from dpn_plugin.plugins.manager import plugins
+        from dpn_plugin.plugins import plugins
         for failure in plugins().failures:
             print(failure.package, failure.message)
         """

@@ -13,21 +13,21 @@ GOOD = """
 
 
 @pytest.fixture
-def two(site: Any) -> Any:
+def two_plugins(site: Any) -> Any:
     for name in ("alpha", "beta"):
         site.install(f"ood-{name}", GOOD.format(name=name))
     return site
 
 
-def strangers(report: Any) -> list[str]:
+def third_party(report: Any) -> list[str]:
     return [each["plugin"] for each in report["plugins"] if each["package"] != "dpn-plugin"]
 
 
-def test_the_environment_names_the_plugins_to_load(two: Any) -> None:
-    printed = two.python(
+def test_the_environment_names_the_plugins_to_load(two_plugins: Any) -> None:
+    printed = two_plugins.python(
         """
         import os
-        from dpn_plugin.plugins.manager import plugins
+        from dpn_plugin.plugins import plugins
         for allowed in ["", ",", "ood-beta", "ood-beta, ood-alpha"]:
             os.environ["DPN_PLUGINS"] = allowed
             assert not plugins().failures
@@ -43,23 +43,23 @@ def test_the_environment_names_the_plugins_to_load(two: Any) -> None:
     ]
 
 
-def test_a_name_in_the_environment_that_nobody_has_is_reported(two: Any) -> None:
-    report = two.dpn_json("plugins", DPN_PLUGINS="ood-beta,ood-alfa")
-    assert strangers(report) == ["ood-beta"]
+def test_an_unknown_name_in_the_environment_is_reported(two_plugins: Any) -> None:
+    report = two_plugins.dpn_json("plugins", DPN_PLUGINS="ood-beta,ood-alfa")
+    assert third_party(report) == ["ood-beta"]
     (failure,) = report["failures"]
     assert failure["plugin"] == "ood-alfa"
     assert "did you mean 'ood-alpha'" in failure["message"]
 
 
-def test_no_plugins_on_the_command_line_loads_our_own_alone(two: Any) -> None:
-    done = two.run("-m", "dpn_plugin", "--no-plugins", "list", "detectors")
+def test_no_plugins_on_the_command_line_loads_only_our_own(two_plugins: Any) -> None:
+    done = two_plugins.run("-m", "dpn_plugin", "--no-plugins", "list", "detectors")
     assert "dpn-mi" in done.stdout
     assert "alpha" not in done.stdout.split()
-    assert "alpha" in two.run("-m", "dpn_plugin", "list", "detectors").stdout.split()
+    assert "alpha" in two_plugins.run("-m", "dpn_plugin", "list", "detectors").stdout.split()
 
 
-def test_a_plugin_that_is_imported_first_and_asks_for_names_is_whole_in_the_end(site: Any) -> None:
-    # While it is being imported it cannot be asked; that must not be remembered.
+def test_a_plugin_that_lists_names_during_its_import_is_loaded_later(site: Any) -> None:
+    # It cannot be loaded in the middle of its import; that result must not be cached.
     site.install(
         "ood-eager",
         "import dpn_plugin\ndpn_plugin.list_detectors()\n"
@@ -71,7 +71,7 @@ def test_a_plugin_that_is_imported_first_and_asks_for_names_is_whole_in_the_end(
     )
 
 
-def test_a_hook_that_asks_for_its_own_kind_gets_the_names_before_it(site: Any) -> None:
+def test_a_hook_that_lists_its_own_kind_gets_the_names_of_earlier_plugins(site: Any) -> None:
     site.install(
         "ood-curious",
         """

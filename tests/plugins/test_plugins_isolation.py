@@ -1,4 +1,4 @@
-"""One installation with good plugins and every kind of bad one: nobody hurts anybody else."""
+"""Good plugins and every kind of bad one in one installation do not affect each other."""
 
 from typing import Any
 
@@ -26,13 +26,13 @@ BAD = {
         raise RuntimeError("out of order")
     @hookimpl
     def dpn_losses():
-        yield Entry("sound-loss", dict, "from the sound hook of an unsound plugin")
+        yield Entry("sound-loss", dict, "from the good hook of a bad plugin")
     """,
     "bad-spelling": """
         from dpn_plugin import Entry, hookimpl
         @hookimpl
         def dpn_detector():
-            yield Entry("misspelt", dict, "never asked for")
+            yield Entry("misspelt", dict, "never called")
     """,
     "bad-return": DETECTORS + "        return 'a string'",
     "bad-none": DETECTORS + "        return 7",
@@ -107,18 +107,18 @@ def test_a_good_plugin_among_bad_ones_gives_its_entries(report: Any) -> None:
     assert entries_of(report, "good-vmf") == {"detectors": ["vmf2"]}
 
 
-def test_built_ins_are_all_there_among_bad_plugins(report: Any) -> None:
+def test_all_built_in_entries_are_listed_among_bad_plugins(report: Any) -> None:
     own = [each["entries"] for each in report["plugins"] if each["package"] == "dpn-plugin"]
     assert len(own[0]["detectors"]) == 6
     assert len(own[1]["detectors"]) >= 35
     assert not failures_of(report, "dpn-plugin")
 
 
-def test_a_raising_hook_gives_nothing_and_leaves_the_other_hooks(report: Any) -> None:
+def test_a_raising_hook_adds_no_entries_and_the_other_hooks_do(report: Any) -> None:
     assert entries_of(report, "bad-hook") == {"losses": ["sound-loss"]}
 
 
-def test_a_wrong_item_leaves_the_right_ones(report: Any) -> None:
+def test_a_wrong_item_does_not_affect_the_other_items(report: Any) -> None:
     assert entries_of(report, "bad-item") == {"detectors": ["after-text"]}
 
 
@@ -131,16 +131,16 @@ def test_a_repeated_name_is_refused_and_both_packages_are_named(report: Any) -> 
     ]
 
 
-def test_a_repeated_alias_costs_the_alias_alone(report: Any, shared_site: Any) -> None:
+def test_a_repeated_alias_is_dropped_and_the_entry_kept(report: Any, shared_site: Any) -> None:
     (listed,) = shared_site.dpn_json("list", "detectors", "copycat-own")
     assert listed["aliases"] == ["cc"]
 
 
-def test_failures_are_shown_to_people_too(report: Any, shared_site: Any) -> None:
+def test_failures_are_in_the_table(report: Any, shared_site: Any) -> None:
     shown = shared_site.run("-m", "dpn_plugin", "plugins", COLUMNS="200").stdout
     assert "out of order" in shown
     assert "a plugin that prints" not in shown
 
 
-def test_the_doctor_fails_when_a_plugin_did(report: Any, shared_site: Any) -> None:
+def test_the_doctor_fails_if_a_plugin_failed(report: Any, shared_site: Any) -> None:
     assert shared_site.run("-m", "dpn_plugin", "doctor", "--json").returncode == 1

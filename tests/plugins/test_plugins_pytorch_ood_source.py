@@ -1,4 +1,4 @@
-"""The detectors that we read from pytorch-ood's source are those that it has."""
+"""The detectors read from pytorch-ood's source are those of the package."""
 
 import pytest
 from hypothesis import given
@@ -12,15 +12,15 @@ ENTRIES = list(dpn_detectors())
 
 def test_every_detector_of_the_host_is_listed_and_nothing_else() -> None:
     exported = (getattr(detector, name) for name in vars(detector))
-    theirs = {
+    host_detectors = {
         each
         for each in exported
         if isinstance(each, type)
         and issubclass(each, api.Detector)
         and each.__module__.startswith("pytorch_ood.detector")
     }
-    assert len(theirs) >= 35
-    assert {entry.resolve() for entry in ENTRIES} == theirs
+    assert len(host_detectors) >= 35
+    assert {entry.resolve() for entry in ENTRIES} == host_detectors
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
@@ -51,5 +51,5 @@ def test_names_are_the_words_of_the_class(name: str, expected: str) -> None:
 
 
 @given(st.lists(st.from_regex("[A-Z][a-z0-9]+", fullmatch=True), min_size=1, max_size=4))
-def test_capitalised_words_come_apart_where_they_were_joined(words: list[str]) -> None:
+def test_capitalised_words_are_split_where_they_were_joined(words: list[str]) -> None:
     assert kebab_case("".join(words)) == "-".join(words).lower()

@@ -1,12 +1,14 @@
-"""Listing, finding and making by name, with the package's own entries."""
+"""Listing, finding and creating by name, with the package's own entries."""
+
+import subprocess
+import sys
 
 import pytest
 import torch
 
 import dpn_plugin
-from dpn_plugin.errors import UserError
-from dpn_plugin.plugins.hookspecs import KINDS, Entry
-from dpn_plugin.plugins.manager import plugins
+from dpn_plugin.errors import UserError, UserTypeError
+from dpn_plugin.plugins import KINDS, Entry, check_options, plugins
 from dpn_plugin.plugins.registry import entries, find, load
 
 
@@ -37,12 +39,12 @@ def test_every_entry_is_found_by_name_and_by_alias_in_any_case() -> None:
 @pytest.mark.parametrize(
     ("name", "nearest"), [("dpn-mutual", "dpn-mi"), ("energy-base", "energy-based"), ("mps", "msp")]
 )
-def test_an_unknown_name_is_answered_with_the_nearest(name: str, nearest: str) -> None:
+def test_the_error_for_an_unknown_name_has_the_nearest(name: str, nearest: str) -> None:
     with pytest.raises(UserError, match=f"Unknown detector '{name}'.*'{nearest}'"):
         dpn_plugin.create_detector(name)
 
 
-def test_an_unknown_kind_is_answered_with_the_nearest() -> None:
+def test_the_error_for_an_unknown_kind_has_the_nearest() -> None:
     with pytest.raises(UserError, match="'detectors'"):
         entries("detector")
 
@@ -71,15 +73,15 @@ def test_the_model_reaches_the_detector() -> None:
     assert dpn_plugin.create_detector("msp", model).model is model
 
 
-def test_a_detector_of_features_can_be_made_without_an_encoder() -> None:
+def test_a_detector_of_features_can_be_created_without_an_encoder() -> None:
     assert dpn_plugin.create_detector("knn", k=3).encoder is None
 
 
-def test_options_that_a_detector_hands_on_are_accepted() -> None:
+def test_options_that_a_detector_passes_on_are_accepted() -> None:
     assert dpn_plugin.create_detector("knn", algorithm="brute").k == 50
 
 
-def test_a_model_is_no_encoder() -> None:
+def test_a_model_of_logits_is_not_an_encoder() -> None:
     with pytest.raises(TypeError, match=r"'knn' takes no model.*encoder"):
         dpn_plugin.create_detector("knn", torch.nn.Identity())
 
@@ -94,26 +96,48 @@ def test_missing_options_are_named() -> None:
         dpn_plugin.create_detector("vim")
 
 
-def test_a_loss_that_needs_no_classes_may_be_given_them() -> None:
+def load_data(argument: str, *, split: str, root: str, size: int, noise: float = 0.0) -> None:
+    """A factory whose first three arguments the caller fills."""
+
+
+RESERVED = ("argument", "split", "root")
+
+
+def test_reserved_options_are_neither_allowed_nor_missing() -> None:
+    options = {"size": 3}
+    assert check_options("Source 'x'", load_data, options, reserved=RESERVED) == options
+    with pytest.raises(UserTypeError) as caught:
+        check_options("Source 'x'", load_data, {"root": "/"}, reserved=RESERVED)
+    assert str(caught.value) == "Source 'x' has no option 'root'. Its options are size, noise."
+    with pytest.raises(UserTypeError, match=r"needs size\. Its options are size, noise\."):
+        check_options("Source 'x'", load_data, {}, reserved=RESERVED)
+
+
+def test_reserved_options_are_refused_also_by_a_factory_that_takes_any() -> None:
+    with pytest.raises(UserTypeError, match=r"'x' has no option 'root'\.$"):
+        check_options("'x'", lambda **options: None, {"other": 1, "root": "/"}, reserved=["root"])
+
+
+def test_num_classes_is_dropped_for_a_loss_that_does_not_take_it() -> None:
     logits, target = torch.randn(5, 10), torch.arange(5)
     loss = dpn_plugin.create_loss("ce", num_classes=10)
     expected = torch.nn.functional.cross_entropy(logits, target)
     torch.testing.assert_close(loss(logits, target), expected)
 
 
-def test_a_loss_that_needs_classes_says_so() -> None:
+def test_a_missing_num_classes_is_named() -> None:
     with pytest.raises(TypeError, match="'dpn-minus' needs num_classes"):
         dpn_plugin.create_loss("dpn-minus")
 
 
 @pytest.mark.parametrize("name", dpn_plugin.list_losses())
-def test_every_loss_can_be_made_by_name(name: str) -> None:
+def test_every_loss_can_be_created_by_name(name: str) -> None:
     loss = dpn_plugin.create_loss(name, num_classes=4)
     target = torch.tensor([0, 3, 1])
     assert torch.isfinite(loss(torch.randn(3, 4), target))
 
 
-def test_what_cannot_be_imported_is_blamed_on_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_import_error_names_the_package_of_the_entry(monkeypatch: pytest.MonkeyPatch) -> None:
     found = plugins().entries("losses")
     source = found["ce"][1]
     broken = Entry("broken", "no_such_package.module:Name", "cannot be imported")
@@ -143,6 +167,18 @@ def test_a_factory_in_a_string_is_imported_on_first_use() -> None:
         {"aliases": ("with space",)},
     ],
 )
-def test_an_entry_refuses_what_could_not_be_found_again(arguments: dict) -> None:
+def test_an_entry_refuses_invalid_names_and_types(arguments: dict) -> None:
     with pytest.raises((TypeError, ValueError), match="Entry"):
         Entry(**{"name": "n", "factory": dict, "summary": "s", **arguments})
+
+
+def test_completion_finds_all_public_names() -> None:
+    listed = run_python("import dpn_plugin; print(*dir(dpn_plugin))").split()
+    assert listed == sorted(dpn_plugin.__all__)
+    assert {"create_detector", "create_loss", "functional", "list_detectors"} <= set(listed)
+
+
+def run_python(program: str) -> str:
+    """Return what a program prints in a new process, where nothing is imported yet."""
+    command = [sys.executable, "-c", program]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout

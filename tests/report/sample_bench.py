@@ -1,14 +1,17 @@
-"""Folders as ``dpn bench`` leaves them, made of invented logits and truly measured figures."""
+"""Benchmark folders with invented logits, and with values that are really computed from them."""
 
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import torch
 
+from dpn_plugin._files import write_record
+from dpn_plugin.bench import BenchRecord
 from dpn_plugin.detectors import GaussianKL
+from dpn_plugin.evaluation import EvaluationRecord
 from dpn_plugin.functional import entropy, mutual_information, one_minus_max_p
 from dpn_plugin.metrics import (
     RESULT_COLUMNS,
@@ -17,31 +20,34 @@ from dpn_plugin.metrics import (
     ood_metrics,
     softmax_confidence,
 )
-from dpn_plugin.outputs import Ingredients, OutputStore
-from dpn_plugin.training import Recipe, TrainConfig
+from dpn_plugin.outputs import OutputKey, OutputStore
+from dpn_plugin.runs import Recipe, RunRecord, TrainConfig
 
 DETECTORS = {
     "dpn-maxp": one_minus_max_p,
     "dpn-entropy": entropy,
     "dpn-mi": mutual_information,
 }
-#: how far OOD logits fall, by method
-SKILL = {"baseline": 0.1, "oe": 0.5, "dpn-minus": 1.0}
+#: how much lower the logits of OOD samples are, by method
+LOGIT_DROPS = {"baseline": 0.1, "oe": 0.5, "dpn-minus": 1.0}
 
 
 @dataclass
 class SampleBench:
-    """A benchmark to invent."""
+    """The properties of an invented benchmark."""
 
     suite: str = "digits"
     title: str = "Handwritten digits against letters"
     backbone: str = "test_resnet"
-    methods: tuple[str, ...] = tuple(SKILL)
+    methods: tuple[str, ...] = tuple(LOGIT_DROPS)
     seeds: tuple[int, ...] = (0, 1, 2)
     near: tuple[str, ...] = ("letters",)
     far: tuple[str, ...] = ("noise", "textures")
     classes: int = 5
     samples: int = 240
+    epochs: int = 8
+    limit: int | None = None
+    selection: str = ""
     warnings: tuple[str, ...] = ()
     not_run: tuple[dict, ...] = ()
     rows: list[dict] = field(default_factory=list)
@@ -52,64 +58,83 @@ class SampleBench:
             for seed in self.seeds:
                 self._write_run(folder, method, seed)
         pd.DataFrame(self.rows, columns=RESULT_COLUMNS).to_csv(folder / "results.csv", index=False)
-        (folder / "bench.json").write_text(json.dumps(self._record()))
+        write_record(folder / "bench.json", self.record())
         return folder
 
-    def _record(self) -> dict:
+    def record(self) -> BenchRecord:
+        """Return the ``bench.json`` of the benchmark."""
         sets = {"near": self.near, "far": self.far}
-        return {
-            "format": 1,
-            "suite": self.suite,
-            "title": self.title,
-            "backbones": [self.backbone],
-            "methods": list(self.methods),
-            "detectors": list(DETECTORS),
-            "seeds": list(self.seeds),
-            "sets": {
-                group: {
-                    name: {"source": f"npz:{name}.npz", "samples": self.samples} for name in own
-                }
-                for group, own in sets.items()
-            },
-            "in_domain": {
-                "source": "sklearn:digits",
-                "samples": 1500,
-                "classes": [str(index) for index in range(self.classes)],
-            },
-            "in_domain_test": {"source": "sklearn:digits", "samples": self.samples},
-            "outliers": {"outliers": {"source": "npz:outliers.npz"}},
-            "versions": {"dpn-plugin": "0.1.0", "torch": "2.9.0"},
-            "device": "cpu",
-            "started": "2026-01-02T03:04:05+00:00",
-            "seconds": 83.2,
-            "warnings": list(self.warnings),
-            "not_run": list(self.not_run),
-            "command": f"dpn bench {self.suite} --backbone {self.backbone}",
-        }
+        return BenchRecord.model_validate(
+            {
+                "suite": self.suite,
+                "title": self.title,
+                "backbones": [self.backbone],
+                "methods": list(self.methods),
+                "detectors": list(DETECTORS),
+                "seeds": list(self.seeds),
+                "sets": {
+                    group: {
+                        name: {
+                            "source": f"npz:{name}.npz",
+                            "selection": self.selection,
+                            "samples": self.samples,
+                        }
+                        for name in own
+                    }
+                    for group, own in sets.items()
+                },
+                "in_domain": {
+                    "source": "sklearn:digits",
+                    "samples": 1500,
+                    "classes": self._class_names(),
+                },
+                "in_domain_test": {"source": "sklearn:digits", "samples": self.samples},
+                "outliers": {
+                    "outliers": {
+                        "source": "npz:outliers.npz",
+                        "selection": "classes=0-169",
+                        "samples": 4321,
+                    }
+                },
+                "fingerprints": {},
+                "epochs": self.epochs,
+                "suite_epochs": 8,
+                "limit": self.limit,
+                "versions": {"dpn-plugin": "0.1.0", "torch": "2.9.0"},
+                "code": {},
+                "device": "cpu",
+                "started": "2026-01-02T03:04:05+00:00",
+                "seconds": 83.2,
+                "warnings": list(self.warnings),
+                "not_run": list(self.not_run),
+                "command": f"dpn bench {self.suite} --backbone {self.backbone}",
+            }
+        )
+
+    def _class_names(self) -> list[str]:
+        return [str(index) for index in range(self.classes)]
 
     def _write_run(self, folder: Path, method: str, seed: int) -> None:
         random = np.random.default_rng([seed, len(method)])
-        store, run = (
-            OutputStore(folder / "store"),
-            folder / f"runs/{self.backbone}/{method}/seed-{seed}",
-        )
-        run.mkdir(parents=True)
-        skill = SKILL.get(method, 1.0)
+        store = OutputStore(folder / "store")
+        run = folder / f"runs/{self.backbone}/{method}/seed-{seed}"
         test = self._in_domain(random)
-        keys: dict = {"in_domain_test": _stored(store, test, f"{method} {seed} test")}
+        keys: dict[str, Any] = {"in_domain_test": store_outputs(store, test, f"{method} {seed}")}
         sets = {}
         for group, names in (("near", self.near), ("far", self.far)):
-            drop = skill * (0.7 if group == "near" else 1.6)
-            own = {name: self._out(random, drop) for name in names}
-            keys[group] = {n: _stored(store, a, f"{method} {seed} {n}") for n, a in own.items()}
+            drop = LOGIT_DROPS.get(method, 1.0) * (0.7 if group == "near" else 1.6)
+            own = {name: self._ood(random, drop) for name in names}
+            keys[group] = {
+                name: store_outputs(store, arrays, f"{method} {seed} {name}")
+                for name, arrays in own.items()
+            }
             sets |= {(group, name): arrays for name, arrays in own.items()}
         self._measure(method, seed, test, sets)
-        record = {"backbone": self.backbone, "method": method, "seed": seed, "outputs": keys}
-        (run / "evaluation.json").write_text(json.dumps(record))
-        (run / "run.json").write_text(json.dumps(self._run_record(method, seed)))
-        _history(random).to_csv(run / "history.csv", index=False)
+        evaluation = evaluation_record(self.backbone, method, seed, keys)
+        write_record(run / "evaluation.json", evaluation)
+        write_record(run / "run.json", self._run_record(method, seed, _history(random)))
 
-    def _run_record(self, method: str, seed: int) -> dict:
+    def _run_record(self, method: str, seed: int, history: list[dict]) -> RunRecord:
         config = TrainConfig(
             backbone=self.backbone,
             method=method,
@@ -117,14 +142,19 @@ class SampleBench:
             recipe=Recipe(optimizer="sgd", lr=0.1, epochs=8, batch_size=64, outlier_batch_size=32),
             seed=seed,
         )
-        return {
-            "config": config.model_dump(mode="json"),
-            "networks": {},
-            "classes": [str(index) for index in range(self.classes)],
-            "input_shape": [1, 8, 8],
-            "transform": {"mean": [0.5], "std": [0.5], "size": [8, 8]},
-            "finished": True,
-        }
+        return RunRecord.model_validate(
+            {
+                "config": config,
+                "versions": {},
+                "device": "cpu",
+                "processes": 1,
+                "networks": {"classifier": {"sha256": "", "seconds": 1.0, "history": history}},
+                "classes": self._class_names(),
+                "input_shape": [1, 8, 8],
+                "transform": {"mean": [0.5], "std": [0.5], "size": [8, 8]},
+                "finished": True,
+            }
+        )
 
     def _in_domain(self, random: np.random.Generator) -> dict[str, torch.Tensor]:
         labels = random.integers(self.classes, size=self.samples)
@@ -132,16 +162,16 @@ class SampleBench:
         logits[np.arange(self.samples), labels] += 4.5
         return {"logits": torch.tensor(logits).float(), "labels": torch.tensor(labels)}
 
-    def _out(self, random: np.random.Generator, drop: float) -> dict[str, torch.Tensor]:
+    def _ood(self, random: np.random.Generator, drop: float) -> dict[str, torch.Tensor]:
         logits = random.normal(0, 1.6 / (1 + drop), (self.samples, self.classes))
         logits[:, 0] += 2.5 / (1 + drop)
         labels = torch.full((self.samples,), -1)
         return {"logits": torch.tensor(logits - drop).float(), "labels": labels}
 
     def _measure(self, method: str, seed: int, test: dict, sets: dict) -> None:
-        def add(task: str, detector: str, dataset: str, figures: dict[str, float]) -> None:
+        def add(task: str, detector: str, dataset: str, values: dict[str, float]) -> None:
             identity = (self.suite, self.backbone, method, seed, task, detector, dataset)
-            for metric, value in figures.items():
+            for metric, value in values.items():
                 self.rows.append(dict(zip(RESULT_COLUMNS, (*identity, metric, value), strict=True)))
 
         logits, labels = test["logits"], test["labels"]
@@ -149,42 +179,69 @@ class SampleBench:
         add("classification", "", "", {"accuracy": float(correct.float().mean())})
         for detector, score in DETECTORS.items():
             found = {key: ood_metrics(score(logits), score(a["logits"])) for key, a in sets.items()}
-            for (_, name), figures in found.items():
-                add("ood", detector, name, figures)
-            for group, figures in _group_means(found).items():
-                add("ood", detector, group, figures)
-            figures = misclassification_metrics(score(logits), correct)
-            add("misclassification", detector, "", figures)
+            for (_, name), values in found.items():
+                add("ood", detector, name, values)
+            for group, values in _group_means(found).items():
+                add("ood", detector, group, values)
+            values = misclassification_metrics(score(logits), correct)
+            add("misclassification", detector, "", values)
         for (_, name), arrays in sets.items():
-            sure, unsure = softmax_confidence(logits), softmax_confidence(arrays["logits"])
-            add("calibration", "", name, calibration_metrics(sure, correct, unsure))
+            inside, outside = softmax_confidence(logits), softmax_confidence(arrays["logits"])
+            add("calibration", "", name, calibration_metrics(inside, correct, outside))
             both = torch.cat([logits, arrays["logits"]]), torch.cat([labels, arrays["labels"]])
             add("gap", "", name, GaussianKL().fit_logits(*both).gap())
 
 
+def evaluation_record(
+    backbone: str, method: str, seed: int, keys: dict[str, Any]
+) -> EvaluationRecord:
+    """Return an ``evaluation.json`` without values; ``keys`` are those of stored outputs."""
+    return EvaluationRecord.model_validate(
+        {
+            "identity": {"outputs": {}, "versions": {}},
+            "data": {},
+            "code": {},
+            "backbone": backbone,
+            "method": method,
+            "seed": seed,
+            "outputs": keys,
+            "general": [],
+            "warnings": [],
+            "training_seconds": 1.0,
+            "seconds": 1.0,
+        }
+    )
+
+
+def store_outputs(store: OutputStore, arrays: dict[str, torch.Tensor], name: str) -> str:
+    """Store invented outputs and return the hash of their key."""
+    key = OutputKey(weights=name, data="invented", transform=None, split="test")
+    store.write(key, [arrays])
+    return key.hash
+
+
 def _group_means(found: dict[tuple[str, str], dict[str, float]]) -> dict[str, dict[str, float]]:
     groups: dict[str, list[dict[str, float]]] = {}
-    for (group, _), figures in found.items():
-        groups.setdefault(group, []).append(figures)
+    for (group, _), values in found.items():
+        groups.setdefault(group, []).append(values)
     return {group: pd.DataFrame(each).mean().to_dict() for group, each in groups.items()}
 
 
-def _stored(store: OutputStore, arrays: dict[str, torch.Tensor], name: str) -> str:
-    ingredients = Ingredients(weights=name, data="invented", transform=None, split="test")
-    store.write(ingredients, [arrays])
-    return ingredients.key
-
-
-def _history(random: np.random.Generator) -> pd.DataFrame:
+def _history(random: np.random.Generator) -> list[dict]:
     epochs = np.arange(1, 9)
-    loss = np.exp(-epochs / 3) + random.normal(0, 0.02, len(epochs))
-    return pd.DataFrame(
+    losses = np.exp(-epochs / 3) + random.normal(0, 0.02, len(epochs))
+    return [
         {
-            "network": "classifier",
-            "epoch": epochs,
+            "epoch": epoch,
+            "lr": 0.1,
             "loss": loss,
+            "loss_in": loss,
+            "loss_out": 0.0,
             "accuracy": 1 - loss / 2,
             "held_out_loss": loss + 0.05,
             "held_out_accuracy": 0.95 - loss / 2,
+            "seconds": 1.0,
+            "images_per_second": 1500.0,
         }
-    )
+        for epoch, loss in zip(epochs.tolist(), losses.tolist(), strict=True)
+    ]

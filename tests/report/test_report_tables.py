@@ -1,4 +1,4 @@
-"""The figures in the tables, their marks, and what becomes of names in Markdown, CSV and LaTeX."""
+"""The values in the tables, the best ones, and the escaping in Markdown, CSV and LaTeX."""
 
 import io
 import re
@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 from sample_bench import SampleBench
 
-from dpn_plugin.report.load import load_results
+from dpn_plugin.report.results import load_results
+from dpn_plugin.report.table_text import csv_text, latex_text, markdown_text
 from dpn_plugin.report.tables import Table, result_tables
-from dpn_plugin.report.writers import csv_text, latex_text, markdown_text
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +64,7 @@ def test_the_best_of_a_block_is_marked_in_the_direction_of_the_metric(
         assert marked == {f"{100 * best:.1f}"}
 
 
-def test_metrics_compete_only_within_their_column(tables: dict[str, Table]) -> None:
+def test_metrics_are_compared_only_within_their_column(tables: dict[str, Table]) -> None:
     table = tables["digits-test_resnet-calibration"]
     for block in table.blocks:
         for column in range(len(table.columns)):
@@ -84,7 +84,7 @@ def test_one_seed_has_no_deviation(tmp_path: Path) -> None:
     assert "pm$" not in printed
 
 
-def test_a_suite_without_near_sets_has_blocks_for_far_ones_alone(tmp_path: Path) -> None:
+def test_a_suite_without_near_sets_has_only_blocks_for_far_sets(tmp_path: Path) -> None:
     folder = SampleBench(near=(), seeds=(0,)).write(tmp_path)
     table = result_tables(load_results([folder]))[0]
     assert [block.title for block in table.blocks] == [
@@ -94,7 +94,7 @@ def test_a_suite_without_near_sets_has_blocks_for_far_ones_alone(tmp_path: Path)
     ]
 
 
-def test_csv_reads_back(tables: dict[str, Table]) -> None:
+def test_csv_can_be_read_back(tables: dict[str, Table]) -> None:
     table = tables["digits-test_resnet-ood-auroc"]
     read = pd.read_csv(io.StringIO(csv_text(table)))
     row = read[read["set"].eq("noise (far)") & read["method"].eq("oe")].iloc[0]
@@ -103,33 +103,33 @@ def test_csv_reads_back(tables: dict[str, Table]) -> None:
     assert row["dpn-maxp n"] == 3
 
 
-NASTY = r"a|b_<i>&%$#{}~^\*"
+SPECIAL_NAME = r"a|b_<i>&%$#{}~^\*"
 
 
 @pytest.fixture(scope="module")
-def nasty(tmp_path_factory: pytest.TempPathFactory) -> list[Table]:
-    folder = tmp_path_factory.mktemp("nasty")
-    SampleBench(methods=("baseline", NASTY), far=("<x>_1",), seeds=(0,)).write(folder)
+def special_tables(tmp_path_factory: pytest.TempPathFactory) -> list[Table]:
+    folder = tmp_path_factory.mktemp("special_tables")
+    SampleBench(methods=("baseline", SPECIAL_NAME), far=("<x>_1",), seeds=(0,)).write(folder)
     return result_tables(load_results([folder]))
 
 
-def test_latex_holds_no_special_character_of_a_name(nasty: list[Table]) -> None:
-    text = latex_text(nasty)
+def test_latex_escapes_special_characters_of_a_name(special_tables: list[Table]) -> None:
+    text = latex_text(special_tables)
     escaped = (
         r"a\textbar{}b\_\textless{}i\textgreater{}\&\%\$\#\{\}\textasciitilde{}"
         r"\textasciicircum{}\textbackslash{}*"
     )
     assert escaped in text
-    assert NASTY not in text
+    assert SPECIAL_NAME not in text
     rows = [line for line in text.splitlines() if line.startswith(escaped)]
     # every ampersand that is not escaped separates two columns
     separators = [len(re.findall(r"(?<!\\)&", row)) for row in rows]
-    assert separators == [len(t.columns) for t in nasty for _ in t.blocks]
+    assert separators == [len(t.columns) for t in special_tables for _ in t.blocks]
 
 
-def test_markdown_rows_keep_their_columns(nasty: list[Table]) -> None:
-    text = markdown_text(nasty)
+def test_markdown_rows_keep_their_columns(special_tables: list[Table]) -> None:
+    text = markdown_text(special_tables)
     rows = [line for line in text.splitlines() if line.startswith(r"| a\|b")]
     bars = [len(re.findall(r"(?<!\\)\|", row)) for row in rows]
-    assert bars == [len(t.columns) + 2 for t in nasty for _ in t.blocks]
+    assert bars == [len(t.columns) + 2 for t in special_tables for _ in t.blocks]
     assert "<i>" not in text

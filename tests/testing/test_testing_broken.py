@@ -1,4 +1,4 @@
-"""Every rule fails for something that breaks it, and the message says how to mend it."""
+"""Every rule fails for an object that breaks it, and the message says how to fix it."""
 
 from typing import Any
 
@@ -7,13 +7,13 @@ import torch
 from pytorch_ood.api import DetectorInfo, LogitsDetector, LossInfo, Representation, Task
 from torch import nn
 
-from dpn_plugin.data import Samples
+from dpn_plugin.data import Samples, SourceSpec
 from dpn_plugin.testing import CheckFailed, check_detector, check_loss, parametrize_with_checks
+from dpn_plugin.testing.checks import results
 from dpn_plugin.testing.datasets import DatasetCase, dataset_checks
-from dpn_plugin.testing.rules import results
 
 
-class Sound(LogitsDetector):
+class Valid(LogitsDetector):
     info = DetectorInfo(tasks={Task.CLASSIFICATION})
 
     def __init__(self, model: Any = None) -> None:
@@ -24,55 +24,55 @@ class Sound(LogitsDetector):
         return -logits.amax(dim=1)
 
 
-class Unreduced(Sound):
+class NotReduced(Valid):
     def predict_logits(self, logits):
         return -logits
 
 
-class Infinite(Sound):
+class Infinite(Valid):
     def predict_logits(self, logits):
         return logits.amax(dim=1) / 0
 
 
-class OfTheBatch(Sound):
+class DependsOnTheBatch(Valid):
     def predict_logits(self, logits):
         return -logits.amax(dim=1) + logits.amax()
 
 
-class Forgetful(Sound):
+class CountsItsCalls(Valid):
     calls = 0
 
     def predict_logits(self, logits):
-        Forgetful.calls += 1
-        return -logits.amax(dim=1) + Forgetful.calls
+        CountsItsCalls.calls += 1
+        return -logits.amax(dim=1) + CountsItsCalls.calls
 
 
-class UpsideDown(Sound):
+class InvertedSign(Valid):
     def predict_logits(self, logits):
         return logits.amax(dim=1)
 
 
-class Training(Sound):
+class LeavesTrainingMode(Valid):
     def predict(self, x):
         self.model.train()
         found = self.predict_logits(self.model(x))
         return found.detach()
 
 
-class Unlike(Sound):
+class ScoresInputsDifferently(Valid):
     def predict(self, x):
         with torch.no_grad():
             return 2 * self.predict_logits(self.model(x))
 
 
-class Eager(Sound):
+class ScoresBeforeFitting(Valid):
     requires_fit = True
 
     def fit(self, data_loader):
         return self
 
 
-class Stubborn(Sound):
+class IgnoresHyperparameters(Valid):
     hyperparameter_space = {"t": [1, 2]}  # noqa: RUF012
     t = 3
 
@@ -80,12 +80,12 @@ class Stubborn(Sound):
         return self
 
 
-class Open(Sound):
+class TakesAnyOption(Valid):
     def __init__(self, model=None, **options):
         super().__init__(model)
 
 
-class Boastful(Sound):
+class ClaimsSegmentation(Valid):
     info = DetectorInfo(tasks={Task.SEGMENTATION})
 
     def predict_logits(self, logits):
@@ -93,30 +93,32 @@ class Boastful(Sound):
 
 
 @pytest.mark.parametrize(
-    ("kind", "rule", "mend"),
+    ("kind", "rule", "fix"),
     [
-        (Unreduced, "gives one finite score per sample", "reduce over classes"),
+        (NotReduced, "gives one finite score per sample", "reduce over classes"),
         (Infinite, "gives one finite score per sample", "logarithms"),
-        (OfTheBatch, "gives the same scores for any batching", "in fit, never of the batch"),
-        (Forgetful, "gives the same scores again", "keep no state"),
-        (UpsideDown, "gives noise larger scores than data", "minus the score"),
-        (Training, "leaves inputs and model alone", "Copy weights|Restore it"),
-        (Unlike, "scores stored logits like inputs", "Leave predict to"),
-        (Eager, "refuses to score before fitting", "RequiresFittingException"),
-        (Stubborn, "can set its hyperparameters", "set_hyperparameters together"),
-        (Open, "refuses unknown options", "instead of"),
-        (Boastful, "scores every pixel", "SEGMENTATION out of info"),
-        (Unreduced, "carries its own info", "Give the class itself"),
+        (DependsOnTheBatch, "gives the same scores for any batching", "in fit, never of the batch"),
+        (CountsItsCalls, "gives the same scores again", "keep no state"),
+        (InvertedSign, "gives noise larger scores than data", "minus the score"),
+        (LeavesTrainingMode, "leaves inputs and model alone", "Copy weights|Restore it"),
+        (ScoresInputsDifferently, "scores stored logits like inputs", "Leave predict to"),
+        (ScoresBeforeFitting, "refuses to score before fitting", "RequiresFittingException"),
+        (IgnoresHyperparameters, "can set its hyperparameters", "set_hyperparameters together"),
+        (TakesAnyOption, "refuses unknown options", "instead of"),
+        (ClaimsSegmentation, "scores every pixel", "SEGMENTATION out of info"),
+        (NotReduced, "carries its own info", "Give the class itself"),
         (lambda model: "text", "is made from a backbone", "Derive from"),
     ],
 )
-def test_a_broken_detector_is_told_how_to_mend(kind: Any, rule: str, mend: str) -> None:
-    with pytest.raises(CheckFailed, match=f"{rule}: .*({mend})"):
+def test_the_message_for_a_broken_detector_says_how_to_fix_it(
+    kind: Any, rule: str, fix: str
+) -> None:
+    with pytest.raises(CheckFailed, match=f"{rule}: .*({fix})"):
         check_detector(kind)
 
 
-def test_a_sound_detector_passes_everything_that_applies() -> None:
-    found = check_detector(Sound)
+def test_a_valid_detector_passes_every_check_that_applies() -> None:
+    found = check_detector(Valid)
     assert {each.outcome for each in found} == {"passed"}
     assert "scores every pixel" not in [each.name for each in found]
 
@@ -151,22 +153,22 @@ class Overflowing(Entropy):
         return super().forward((alpha / alpha.sum(dim=1, keepdim=True)).log(), target)
 
 
-class Cut(Entropy):
+class Detached(Entropy):
     def forward(self, logits, target):
         return super().forward(logits, target) * logits.detach().pow(2).sum()
 
 
-class MinusOne(Entropy):
+class OnlyMinusOne(Entropy):
     def forward(self, logits, target):
         return super().forward(logits, target) + (target == -1).sum() * logits.sum()
 
 
-class Ordered(Entropy):
+class DependsOnTheOrder(Entropy):
     def forward(self, logits, target):
         return super().forward(logits, target) + logits[0].sum()
 
 
-class Single(Entropy):
+class CastsToFloat32(Entropy):
     def forward(self, logits, target):
         return super().forward(logits.float(), target)
 
@@ -177,16 +179,16 @@ class InPlace(Entropy):
         return super().forward(logits, target)
 
 
-class Lazy(Entropy):
+class ClaimsToUseOutliers(Entropy):
     info = LossInfo(tasks={Task.CLASSIFICATION}, inputs={Representation.LOGITS}, supervised=True)
 
 
-class Unsummed(Entropy):
+class IgnoresReduction(Entropy):
     def __init__(self, reduction: str = "mean") -> None:
         super().__init__()
 
 
-class PerPixel(Entropy):
+class AveragesPixels(Entropy):
     info = LossInfo(tasks={Task.SEGMENTATION}, inputs={Representation.LOGITS}, supervised=False)
 
     def forward(self, logits, target):
@@ -195,40 +197,40 @@ class PerPixel(Entropy):
         return super().forward(logits, target)
 
 
-class OfFeatures(Entropy):
+class TakesFeatures(Entropy):
     info = LossInfo(tasks={Task.CLASSIFICATION}, inputs={Representation.FEATURES}, supervised=True)
 
 
-class OpenLoss(Entropy):
+class LossWithAnyOption(Entropy):
     def __init__(self, **options):
         super().__init__()
 
 
 @pytest.mark.parametrize(
-    ("kind", "rule", "mend"),
+    ("kind", "rule", "fix"),
     [
-        (EmptyMean, "gives one finite number for any batch", "empty group as zero"),
+        (EmptyMean, "gives one finite number for any batch", "empty group is zero"),
         (Overflowing, "has finite gradients", "log_softmax"),
-        (Cut, "has the gradient of its value", "detach"),
-        (MinusOne, "treats all negative targets alike", "target < 0"),
-        (MinusOne, "ignores ood samples", "supervised=True"),
-        (Ordered, "does not mind the order of samples", "never by their place"),
-        (Single, "keeps float64 and survives half precision", "new_tensor"),
+        (Detached, "has the gradient of its value", "detach"),
+        (OnlyMinusOne, "treats all negative targets alike", "target < 0"),
+        (OnlyMinusOne, "ignores ood samples", "supervised=True"),
+        (DependsOnTheOrder, "does not depend on the order of samples", "never by their position"),
+        (CastsToFloat32, "keeps float64 and works in half precision", "new_tensor"),
         (InPlace, "leaves logits and targets alone", "in place"),
-        (Lazy, "counts ood samples", "supervised=False"),
-        (Unsummed, "reduces as told", "order of the samples"),
-        (PerPixel, "takes every pixel", "SEGMENTATION out of info"),
-        (OfFeatures, "works on logits alone", "function of logits"),
-        (OpenLoss, "refuses unknown options", "instead of"),
+        (ClaimsToUseOutliers, "counts ood samples", "supervised=False"),
+        (IgnoresReduction, "follows the option reduction", "order of the samples"),
+        (AveragesPixels, "takes every pixel", "SEGMENTATION out of info"),
+        (TakesFeatures, "works on logits alone", "function of logits"),
+        (LossWithAnyOption, "refuses unknown options", "instead of"),
         (dict, "is a module with info", "nn.Module"),
     ],
 )
-def test_a_broken_loss_is_told_how_to_mend(kind: Any, rule: str, mend: str) -> None:
-    with pytest.raises(CheckFailed, match=f"{rule}: .*{mend}"):
+def test_the_message_for_a_broken_loss_says_how_to_fix_it(kind: Any, rule: str, fix: str) -> None:
+    with pytest.raises(CheckFailed, match=f"{rule}: .*{fix}"):
         check_loss(kind)
 
 
-def test_a_sound_loss_passes() -> None:
+def test_a_valid_loss_passes() -> None:
     assert {each.outcome for each in check_loss(Entropy)} == {"passed"}
 
 
@@ -238,7 +240,7 @@ def _samples(labels: list[int], classes: tuple[str, ...] = ()) -> Samples:
 
 
 @pytest.mark.parametrize(
-    ("loader", "rule", "mend"),
+    ("loader", "rule", "fix"),
     [
         (lambda argument, *, split, root: [1], "gives samples", "Return dpn_plugin.data.Samples"),
         (lambda argument, *, split, root: _samples([0]), "gives the same samples again", "Seed"),
@@ -255,16 +257,14 @@ def _samples(labels: list[int], classes: tuple[str, ...] = ()) -> Samples:
         ),
     ],
 )
-def test_a_broken_source_is_told_how_to_mend(
-    loader: Any, rule: str, mend: str, tmp_path: Any
+def test_the_message_for_a_broken_source_says_how_to_fix_it(
+    loader: Any, rule: str, fix: str, tmp_path: Any
 ) -> None:
-    from dpn_plugin.data import SourceSpec
-
     case = DatasetCase(SourceSpec.parse("test:points"), loader, tmp_path)
     messages = {each.name: each.message for each in results(dataset_checks(case))}
-    assert mend in messages[rule]
+    assert fix in messages[rule]
 
 
-def test_an_unknown_kind_is_answered_with_the_nearest() -> None:
+def test_an_unknown_kind_gets_a_suggestion() -> None:
     with pytest.raises(ValueError, match="'detectors'"):
         parametrize_with_checks(detector=["dpn-mi"])

@@ -1,4 +1,4 @@
-"""Bad plugins, each told what is wrong with it; checked by ``dpn check`` as a user would."""
+"""``dpn check`` on plugins that each break one rule."""
 
 import json
 from pathlib import Path
@@ -17,7 +17,7 @@ def dpn_suites():
 
 BAD = {
     "kit_bad_import": ("import there_is_no_such_module", "can be loaded", "there_is_no_such"),
-    "kit_bad_exit": ("raise SystemExit(3)", "can be loaded", "under a main()"),
+    "kit_bad_exit": ("raise SystemExit(3)", "can be loaded", "into a function main()"),
     "kit_bad_hook": (
         HOOK + "    raise RuntimeError('out of order')",
         "has hooks that give entries",
@@ -32,12 +32,12 @@ BAD = {
     "kit_bad_item": (HOOK + "    return ['text']", "has hooks that give entries", "gave a str"),
     "kit_bad_name": (
         HOOK + "    yield Entry('Digits', 'json:dumps', 'taken')",
-        "has names that nobody else has",
+        "has unique names",
         "belongs to dpn-plugin",
     ),
     "kit_bad_twice": (
         HOOK + "    yield Entry('a', 'json:dumps', 'x')\n    yield Entry('A', 'json:dumps', 'y')",
-        "has names that nobody else has",
+        "has unique names",
         "Choose another name",
     ),
     "kit_bad_factory": (
@@ -46,18 +46,18 @@ BAD = {
         "as in an import",
     ),
     "kit_bad_summary": (
-        HOOK + "    yield Entry('mute', 'json:dumps', '')",
+        HOOK + "    yield Entry('no_summary', 'json:dumps', '')",
         "has one line about every entry",
         "one line",
     ),
     "kit_bad_suite": (
         HOOK + "    from pathlib import Path\n    yield Entry('odd', Path(__file__), 'no TOML')",
-        "names what there is",
+        "names methods and sources that exist",
         "not valid TOML",
     ),
     "kit_bad_method": (
         HOOK.replace("dpn_suites", "dpn_methods") + "    yield Entry('odd', dict, 'no method')",
-        "trains with a loss that there is",
+        "trains with a loss that exists",
         "Method",
     ),
     "kit_bad_backbone": (
@@ -76,7 +76,7 @@ def checked(module: str, source: str, folder: Path, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize("module", BAD)
-def test_a_bad_plugin_fails_the_check_and_is_told_why(
+def test_a_bad_plugin_fails_the_check_with_the_reason(
     module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source, rule, words = BAD[module]
@@ -111,7 +111,7 @@ def test_a_source_that_no_suite_names_is_skipped_with_the_reason(
     assert "check_dataset('odd:ARGUMENT')" in found["is named in a suite"]["message"]
 
 
-def test_a_name_that_nobody_has_is_bad_input() -> None:
+def test_an_unknown_plugin_is_bad_input() -> None:
     done = CliRunner().invoke(app, ["check", "pytorch-odd"])
     assert done.exit_code == 2
     assert "Did you mean 'pytorch-ood'" in done.stderr

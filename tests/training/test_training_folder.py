@@ -1,14 +1,15 @@
-"""A run's folder is claimed when all is known to fit, and by one configuration."""
+"""A run's folder is written once everything is checked, and it belongs to one configuration."""
 
 import json
 from pathlib import Path
 
 import numpy as np
 import pytest
-from tiny_runs import At, digits, points, weights
+from tiny_runs import CallAtStep, digits, points, weight_hashes
 
 from dpn_plugin.errors import UserError
-from dpn_plugin.training import open_run, train
+from dpn_plugin.runs import open_run
+from dpn_plugin.training import train
 
 
 @pytest.mark.parametrize(
@@ -28,7 +29,9 @@ from dpn_plugin.training import open_run, train
     ],
     ids=lambda each: None if isinstance(each, str) else each.backbone + " " + each.method,
 )
-def test_what_does_not_fit_is_said_and_leaves_nothing(config, message, tmp_path: Path) -> None:
+def test_a_wrong_configuration_is_refused_and_writes_nothing(
+    config, message: str, tmp_path: Path
+) -> None:
     with pytest.raises(UserError, match=message):
         train(config, tmp_path / "out", device="cpu")
     assert not (tmp_path / "out").exists()
@@ -55,11 +58,11 @@ def test_a_finished_run_is_not_trained_again(tmp_path: Path) -> None:
     def fail() -> None:
         raise AssertionError("a step was made")
 
-    again = train(points(), tmp_path, device="cpu", monitor=At(1, fail))
+    again = train(points(), tmp_path, device="cpu", monitor=CallAtStep(1, fail))
     assert again.record == open_run(tmp_path).record
 
 
-def test_another_configuration_is_refused_with_what_differs(tmp_path: Path) -> None:
+def test_another_configuration_is_refused_with_the_differences(tmp_path: Path) -> None:
     train(points(epochs=1), tmp_path, device="cpu")
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}
     with pytest.raises(UserError, match=r"another run \(recipe.epochs: 1 -> 2; seed: 0 -> 3\)"):
@@ -69,63 +72,64 @@ def test_another_configuration_is_refused_with_what_differs(tmp_path: Path) -> N
 
 def test_force_replaces_the_run_and_no_other_files(tmp_path: Path) -> None:
     train(points("deep-ensemble", epochs=1, options={"members": 2}), tmp_path, device="cpu")
-    mine = tmp_path / "mine.safetensors"
-    mine.write_text("not a run's")
+    other = tmp_path / "other.safetensors"
+    other.write_text("not of a run")
     run = train(points(epochs=1), tmp_path, device="cpu", force=True)
     assert run.config.method == "dpn-minus"
-    assert {*weights(tmp_path)} == {"classifier.safetensors", "held_out.safetensors", mine.name}
-    assert mine.read_text() == "not a run's"
+    assert {*weight_hashes(tmp_path)} == {
+        "classifier.safetensors", "held_out.safetensors", other.name
+    }  # fmt: skip
+    assert other.read_text() == "not of a run"
 
 
-def test_force_with_an_input_that_is_wrong_loses_nothing(tmp_path: Path) -> None:
+def test_force_with_a_wrong_configuration_removes_nothing(tmp_path: Path) -> None:
     train(points(epochs=1), tmp_path, device="cpu")
-    before = weights(tmp_path)
+    before = weight_hashes(tmp_path)
     with pytest.raises(UserError):
         train(points("oe", outliers=None), tmp_path, device="cpu", force=True)
-    assert weights(tmp_path) == before
+    assert weight_hashes(tmp_path) == before
     open_run(tmp_path)
 
 
-def test_data_that_changed_under_its_name_is_noticed(tmp_path: Path) -> None:
+def test_data_that_changed_under_the_same_name_is_refused(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
 
     def write() -> None:
         images = rng.integers(0, 255, (40, 8, 8), dtype=np.uint8)
         np.savez(tmp_path / "a.npz", images=images, labels=np.repeat([0, 1], 20))
 
-    def stop() -> None:
+    def interrupt() -> None:
         raise InterruptedError
 
     write()
     config = digits("baseline", in_domain="npz:a.npz")
     with pytest.raises(InterruptedError):
-        train(config, tmp_path / "out", base=tmp_path, device="cpu", monitor=At(1, stop))
+        train(
+            config, tmp_path / "out", base=tmp_path, device="cpu", monitor=CallAtStep(1, interrupt)
+        )
     write()
-    with pytest.raises(UserError, match=r"not what the run .* began with"):
+    with pytest.raises(UserError, match=r"not what the run .* started with"):
         train(config, tmp_path / "out", base=tmp_path, device="cpu")
 
 
-@pytest.mark.parametrize("text", ["{", "[]", "{}"])
-def test_a_record_that_is_none_is_named(text: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "run.json is damaged: Expecting property name"),
+        ("[]", "run.json is damaged: it is not a JSON object"),
+        ("{}", "run.json has no format; this version reads format"),
+    ],
+)
+def test_a_damaged_record_is_refused_unless_forced(text: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "run.json").write_text(text)
-    with pytest.raises(UserError, match="not the record of a run"):
+    with pytest.raises(UserError, match=f"{message}.* Use another folder, or --force"):
         train(points(epochs=1), tmp_path, device="cpu")
     train(points(epochs=1), tmp_path, device="cpu", force=True)
     open_run(tmp_path)
 
 
-def test_exchanged_weights_are_not_used(tmp_path: Path) -> None:
-    from dpn_plugin.training import Predictor
-
-    run = train(points(epochs=1), tmp_path, device="cpu")
-    file = tmp_path / "classifier.safetensors"
-    file.write_bytes(file.read_bytes()[:-4] + b"\0\0\0\1")
-    with pytest.raises(UserError, match="damaged or was exchanged"):
-        Predictor(run)
-
-
 @pytest.mark.parametrize("name", ["held_out.safetensors", "history.csv", "curves.png"])
-def test_what_needs_no_training_is_made_again(name: str, tmp_path: Path) -> None:
+def test_a_damaged_file_is_written_again_without_training(name: str, tmp_path: Path) -> None:
     train(points(epochs=1), tmp_path, device="cpu")
     before = (tmp_path / name).read_bytes()
     (tmp_path / name).write_bytes(before[:-9])
@@ -135,17 +139,17 @@ def test_what_needs_no_training_is_made_again(name: str, tmp_path: Path) -> None
     assert (tmp_path / "classifier.safetensors").stat().st_mtime_ns == trained
 
 
-def test_a_record_that_was_changed_is_not_used(tmp_path: Path) -> None:
+def test_a_changed_record_is_not_used(tmp_path: Path) -> None:
     train(points(epochs=1), tmp_path, device="cpu")
     record = tmp_path / "run.json"
     record.write_text(record.read_text("utf-8").replace('"finished": true', '"finished": 1'))
-    with pytest.raises(UserError, match="not the record of a run"):
+    with pytest.raises(UserError, match=r"is damaged: its content .* hash\. Use another folder"):
         train(points(epochs=1), tmp_path, device="cpu")
-    with pytest.raises(UserError, match="cannot be read as the record of a run"):
+    with pytest.raises(UserError, match=r"holds no trained run: .*content does not match its hash"):
         open_run(tmp_path)
 
 
-def test_the_record_tells_how_it_came_about(tmp_path: Path) -> None:
+def test_the_record_holds_versions_samples_and_fingerprints(tmp_path: Path) -> None:
     train(points(epochs=1), tmp_path, device="cpu")
     record = json.loads((tmp_path / "run.json").read_text())
     assert record["versions"]["torch"]

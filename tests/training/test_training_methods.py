@@ -1,13 +1,14 @@
-"""Every method trains, and its predictor says what detectors need."""
+"""Every method trains, and its predictor gives what detectors need."""
 
 import pandas as pd
 import pytest
 import torch
-from tiny_runs import digits, points, weights
+from tiny_runs import digits, points, weight_hashes
 
 import dpn_plugin
 from dpn_plugin.errors import UserError
-from dpn_plugin.training import Predictor, train
+from dpn_plugin.runs import Predictor
+from dpn_plugin.training import train
 
 METHODS = dpn_plugin.list_methods()
 
@@ -34,8 +35,8 @@ def test_every_method_learns_and_predicts(method: str, tmp_path) -> None:
 @pytest.mark.parametrize("backbone", ["test_resnet", "test_vit"])
 def test_timm_models_learn_digits(backbone: str, tmp_path) -> None:
     run = train(digits(backbone=backbone), tmp_path, device="cpu")
-    first, last = run.record["networks"]["classifier"]["history"]
-    assert last["loss"] < first["loss"]
+    first, last = run.record.networks["classifier"].history
+    assert last.loss < first.loss
     assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -43,13 +44,13 @@ def test_an_ensemble_averages_probabilities_of_members_that_differ(tmp_path) -> 
     run = train(points("deep-ensemble", options={"members": 2}), tmp_path, device="cpu")
     x = torch.randn(7, 2)
     with torch.inference_mode():
-        members = [run.backbone(network)(x).softmax(1) for network in run.method.networks]
+        members = [run.load_network(network)(x).softmax(1) for network in run.method.networks]
         logits = Predictor(run)(x)
     assert not torch.equal(*members)
     torch.testing.assert_close(logits.exp(), (members[0] + members[1]) / 2)
 
 
-def test_dropout_passes_are_drawn_anew_but_repeatable(tmp_path) -> None:
+def test_dropout_passes_differ_but_are_repeatable(tmp_path) -> None:
     run = train(points("mcdp", drop_rate=0.5, options={"passes": 4}), tmp_path, device="cpu")
     predictor, x = Predictor(run), torch.randn(7, 2)
     with torch.inference_mode():
@@ -58,7 +59,7 @@ def test_dropout_passes_are_drawn_anew_but_repeatable(tmp_path) -> None:
     assert (first["mutual_information"] > 0).any()
 
 
-def test_dropout_passes_need_dropout_before_the_training_not_after(tmp_path) -> None:
+def test_a_network_without_dropout_is_refused_before_the_training(tmp_path) -> None:
     with pytest.raises(UserError, match="drop_rate"):
         train(points("mcdp"), tmp_path / "out", device="cpu")
     assert not (tmp_path / "out").exists()
@@ -75,9 +76,7 @@ def test_dropout_passes_need_dropout_before_the_training_not_after(tmp_path) -> 
 def test_the_ablations_of_the_paper_change_the_training(method: str, options, tmp_path) -> None:
     plain = train(points(method, epochs=1), tmp_path / "plain", device="cpu")
     changed = train(points(method, epochs=1, options=options), tmp_path / "changed", device="cpu")
-    losses = [
-        run.record["networks"]["classifier"]["history"][0]["loss"] for run in (plain, changed)
-    ]
+    losses = [run.record.networks["classifier"].history[0].loss for run in (plain, changed)]
     assert abs(losses[0] - losses[1]) > 1e-3
 
 
@@ -86,18 +85,18 @@ def test_minus_without_its_regularisers_is_outlier_exposure(tmp_path) -> None:
     ablated = points("dpn-minus", options={"lambda_in": 0.0, "lambda_out": 0.0})
     minus = train(ablated, tmp_path / "minus", device="cpu")
     exposure = train(points("oe"), tmp_path / "oe", device="cpu")
-    rows = [run.record["networks"]["classifier"]["history"] for run in (minus, exposure)]
-    for ours, theirs in zip(*rows, strict=True):
-        assert ours["loss_in"] == pytest.approx(theirs["loss_in"], rel=1e-3)
+    histories = [run.record.networks["classifier"].history for run in (minus, exposure)]
+    for ours, theirs in zip(*histories, strict=True):
+        assert ours.loss_in == pytest.approx(theirs.loss_in, rel=1e-3)
 
 
-def test_evidence_is_regularised_more_from_epoch_to_epoch(tmp_path) -> None:
-    # same data, same seed: only the annealing tells a run of late epochs from one of early ones
+def test_the_regulariser_of_edl_grows_with_the_epochs(tmp_path) -> None:
+    # same data, same seed: only the annealing differs
     slow = train(points("edl", options={"annealing_epochs": 100}), tmp_path / "a", device="cpu")
     fast = train(points("edl", options={"annealing_epochs": 2}), tmp_path / "b", device="cpu")
-    first, second = (run.record["networks"]["classifier"]["history"] for run in (slow, fast))
-    assert first[0]["loss"] == second[0]["loss"]  # the first epoch has no regulariser in either
-    assert first[-1]["loss"] < second[-1]["loss"]
+    first, second = (run.record.networks["classifier"].history for run in (slow, fast))
+    assert first[0].loss == second[0].loss  # the first epoch has no regulariser in either
+    assert first[-1].loss < second[-1].loss
 
 
 def test_options_that_a_method_lacks_are_refused(tmp_path) -> None:
@@ -107,4 +106,4 @@ def test_options_that_a_method_lacks_are_refused(tmp_path) -> None:
         train(points("baseline", options={"members": 3}), tmp_path, device="cpu")
     with pytest.raises(UserError, match="2 or more, not 1"):
         train(points("deep-ensemble", options={"members": 1}), tmp_path, device="cpu")
-    assert weights(tmp_path) == {}
+    assert weight_hashes(tmp_path) == {}

@@ -1,78 +1,80 @@
 """``folder:DIR``: image files, one subfolder for each class, or none."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import torch
-from PIL import Image, TiffImagePlugin, WebPImagePlugin  # noqa: F401  # register their formats
 from torchvision.datasets import ImageFolder
 from torchvision.datasets.folder import IMG_EXTENSIONS
 
-from dpn_plugin.data.sources.paths import located
-from dpn_plugin.data.undecoded import Undecoded
-from dpn_plugin.errors import UserError
-
-__all__ = ["is_image", "load", "reader"]
-
-# Pillow goes by the content: what is called .png but is PostScript would start Ghostscript
-_FORMATS = ("PNG", "JPEG", "PPM", "BMP", "DIB", "TIFF", "WEBP", "GIF")
+from dpn_plugin.data.image_files import image_reader, is_visible_image
+from dpn_plugin.data.lazy_images import LazyImages
+from dpn_plugin.data.sources import find_path
+from dpn_plugin.errors import UserError, choices
 
 
 def load(
     argument: str, *, split: str | None, root: Path, base: str | Path | None = None
-) -> Undecoded:
+) -> LazyImages:
     """
+    Return the images of a folder, in sorted order.
+
     With subfolders, each is a class and classes are numbered by name, as torchvision's
-    ``ImageFolder`` does; a folder of images alone has no labels (-1). Files come in sorted order.
+    ``ImageFolder`` does; a folder that holds only images has no labels (-1). Hidden files and
+    folders are ignored.
 
     :param argument: path of the folder
     :param split: a folder inside it, e.g. ``"train"``
+    :param root: folder of downloaded data sets
+    :param base: where relative paths start; then ``root``
     :raises UserError: if there is no image
     """
     source = f"folder:{argument}"
-    folder = located("folder", argument if split is None else f"{argument}/{split}", root, base)
+    folder = find_path("folder", argument if split is None else f"{argument}/{split}", root, base)
     if not folder.is_dir():
         raise UserError(f"{source}: {folder} is not a folder.")
-    if any(entry.is_dir() and not entry.name.startswith(".") for entry in folder.iterdir()):
+    unlabelled = ""
+    if _subfolders(folder):
         files, classes = _by_class(folder)
     else:
-        files = [(str(path), -1) for path in sorted(folder.iterdir()) if is_image(path)]
-        classes = ()
+        paths = sorted(path for path in folder.iterdir() if is_visible_image(path, folder))
+        files, classes = [(str(path), -1) for path in paths], ()
+        unlabelled = (
+            f"{folder} has no class subfolders. Put the images of each class into a folder of its "
+            f"own: {folder.name}/cat/1.png, {folder.name}/dog/1.png"
+        )
     if not files:
         raise UserError(f"{source}: {folder} holds no images ({', '.join(IMG_EXTENSIONS)}).")
     labels = torch.tensor([label for _, label in files])
-    return Undecoded(reader(files), len(files), source, labels, classes)
+    return LazyImages(image_reader(files), len(files), source, labels, classes, unlabelled)
+
+
+def _subfolders(folder: Path) -> list[str]:
+    names = (entry.name for entry in folder.iterdir() if entry.is_dir())
+    return sorted(name for name in names if not name.startswith("."))
+
+
+class _VisibleFolder(ImageFolder):
+    """An ``ImageFolder`` without hidden files and folders."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder, is_valid_file=lambda path: is_visible_image(Path(path), folder))
+
+    def find_classes(self, directory: str | Path) -> tuple[list[str], dict[str, int]]:
+        names = _subfolders(Path(directory))
+        return names, {name: label for label, name in enumerate(names)}
 
 
 def _by_class(folder: Path) -> tuple[list[tuple[str, int]], tuple[str, ...]]:
     try:
-        found = ImageFolder(folder)
-    except FileNotFoundError as error:
-        raise UserError(f"folder:{folder}: {error}") from error
+        found = _VisibleFolder(folder)
+    except FileNotFoundError:
+        empty = [name for name in _subfolders(folder) if not _has_image(folder / name)]
+        raise UserError(
+            f"folder:{folder}: its subfolders are classes, and {choices(empty)} holds no images "
+            f"({', '.join(IMG_EXTENSIONS)})."
+        ) from None
     return found.samples, tuple(found.classes)
 
 
-def is_image(path: Path) -> bool:
-    """:return: whether the file's name says that it is an image"""
-    return path.suffix.lower() in IMG_EXTENSIONS
-
-
-def reader(files: list[tuple[str, int]]) -> Callable[[int], tuple[Image.Image, int]]:
-    """
-    :param files: paths and labels
-    :return: what reads image and label of a position
-    """
-
-    def read(index: int) -> tuple[Image.Image, int]:
-        path, label = files[index]
-        try:
-            if not Path(path).is_file():  # reading a pipe would wait for ever
-                raise OSError("it is not a file")
-            with Image.open(path, formats=_FORMATS) as image:
-                image.load()
-        # a damaged file makes Pillow raise whatever comes up, SyntaxError and struct.error too
-        except Exception as error:
-            raise UserError(f"{path} is not a readable image: {error}") from error
-        return image, label
-
-    return read
+def _has_image(folder: Path) -> bool:
+    return any(is_visible_image(path, folder) for path in folder.rglob("*"))

@@ -1,37 +1,50 @@
 """``npz:FILE``: images, labels and class names as NumPy arrays."""
 
+import io
+import zipfile
+from math import prod
 from pathlib import Path
 
 import numpy as np
 import torch
+from numpy.lib import format as npy
 from torch import Tensor
 
-from dpn_plugin.data.samples import Samples
-from dpn_plugin.data.sources.npz_headers import check_headers
-from dpn_plugin.data.sources.paths import located, refuse_split
+from dpn_plugin.data.samples import MAX_SAMPLES, Samples, check_memory
+from dpn_plugin.data.sources import find_path, refuse_split
 from dpn_plugin.errors import UserError
 
-__all__ = ["load"]
+_MAX_HEADER = 10_000  # NumPy's own limit, which it applies only after reading the whole header
+_NUMPY_COMPRESSION = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+# real images do not compress this well, but a malicious zip of kilobytes can expand to gigabytes
+_MAX_COMPRESSION_RATIO = 200
+# below this size an array may compress to any ratio
+_ALWAYS_ACCEPTED = 1 << 26
 
 
 def load(
     argument: str, *, split: str | None, root: Path, base: str | Path | None = None
 ) -> Samples:
     """
-    Read ``images`` (``uint8`` of shape (N, H, W) or (N, H, W, C) with 1 or 3 channels), ``labels``
-    (integers of shape (N,); left out: no labels) and ``classes`` (text, the name of each label;
-    may be left out).
+    Return the samples of an ``.npz`` file.
+
+    It has the arrays ``images`` (``uint8`` of shape (N, H, W) or (N, H, W, C) with 1 or 3
+    channels), ``labels`` (integers of shape (N,); left out: no labels) and ``classes`` (text, the
+    name of each label; may be left out).
 
     :param argument: path of the file
+    :param split: not allowed: a file has no splits
+    :param root: folder of downloaded data sets
+    :param base: where relative paths start; then ``root``
     :raises UserError: if the file is not as described, or declares more than the memory holds
     """
     source = f"npz:{argument}"
     refuse_split(source, split)
-    path = located("npz", argument, root, base)
-    if not path.is_file():  # reading a pipe would wait for ever
+    path = find_path("npz", argument, root, base)
+    if not path.is_file():  # reading a named pipe would block
         raise UserError(f"{path} is not a file.")
     try:
-        check_headers(path)
+        _check_headers(path)
         with np.load(path, allow_pickle=False) as arrays:
             if "images" not in arrays:
                 raise UserError(f"{path} has no array 'images', only {sorted(arrays)}.")
@@ -40,10 +53,49 @@ def load(
             names = arrays.get("classes", np.array([], dtype=str))
     except UserError:
         raise
-    # a damaged header makes zipfile and numpy raise whatever comes up, TokenError among others
+    # a damaged file makes zipfile and NumPy raise all kinds of errors, TokenError among others
     except Exception as error:
         raise UserError(f"{path} is damaged or is not an .npz file: {error}") from error
     return Samples(images, labels, source, _classes(path, names, labels))
+
+
+def _check_headers(path: Path) -> None:
+    """Check the size and type that every array declares, before any of them is decompressed."""
+    declared = 0
+    with zipfile.ZipFile(path) as archive:
+        # all members: NumPy finds an array with or without the ending .npy
+        for member in archive.infolist():
+            declared += _declared_size(path, archive, member)
+    check_memory(declared, str(path))
+
+
+def _declared_size(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> int:
+    if member.compress_type not in _NUMPY_COMPRESSION:
+        raise UserError(f"{path}: {member.filename} is packed in a way that NumPy does not use.")
+    with archive.open(member) as stream:
+        head = stream.read(_MAX_HEADER + 12)
+    if not head.startswith(npy.MAGIC_PREFIX):
+        return 0  # not an array, so it is never read
+    shape, dtype = _header(head)
+    if dtype.hasobject:
+        raise UserError(f"{path}: {member.filename} holds Python objects, which are not read.")
+    if any(not 0 <= length <= MAX_SAMPLES for length in shape):
+        raise UserError(f"{path}: {member.filename} cannot have the shape {shape}.")
+    size = dtype.itemsize * prod(shape)
+    if size > max(_ALWAYS_ACCEPTED, _MAX_COMPRESSION_RATIO * member.compress_size):
+        raise UserError(
+            f"{path}: {member.filename} declares {size / 2**30:,.1f} GiB, more than "
+            f"{_MAX_COMPRESSION_RATIO} times what the file holds of it."
+        )
+    return size
+
+
+def _header(head: bytes) -> tuple[tuple[int, ...], np.dtype]:
+    stream = io.BytesIO(head)
+    major, _ = npy.read_magic(stream)
+    read = npy.read_array_header_1_0 if major == 1 else npy.read_array_header_2_0
+    shape, _, dtype = read(stream)
+    return shape, dtype
 
 
 def _images(path: Path, images: np.ndarray) -> Tensor:

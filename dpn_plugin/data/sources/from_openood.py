@@ -4,30 +4,31 @@ from pathlib import Path
 
 from pytorch_ood.dataset.img import ImageListDataset
 
+from dpn_plugin.data.lazy_images import LazyImages
 from dpn_plugin.data.samples import Samples
-from dpn_plugin.data.sources.items import samples_of
-from dpn_plugin.data.sources.paths import refuse_split
-from dpn_plugin.data.undecoded import Undecoded
-from dpn_plugin.errors import UserError, unknown_name
-
-__all__ = ["load"]
+from dpn_plugin.data.sources import refuse_split
+from dpn_plugin.data.sources.dataset_adapter import to_samples
+from dpn_plugin.errors import MissingData, UserError, unknown_name
 
 _LINK = "https://github.com/Jingkang50/OpenOOD"
 
 
-def load(argument: str, *, split: str | None, root: Path) -> Samples | Undecoded:
+def load(argument: str, *, split: str | None, root: Path) -> Samples | LazyImages:
     """
+    Return the images of one of OpenOOD's lists.
+
     :param argument: benchmark and list, e.g. ``cifar10/test_tin`` for
         ``benchmark_imglist/cifar10/test_tin.txt``
-    :param root: holds ``benchmark_imglist`` and ``images_classic``, as OpenOOD's download script
-        lays them out
+    :param split: not allowed: every split has a list of its own
+    :param root: the folder of ``benchmark_imglist`` and ``images_classic``, as OpenOOD's download
+        script creates them
     """
     source = f"openood:{argument}"
     refuse_split(source, split)
     lists, images = Path(root) / "benchmark_imglist", Path(root) / "images_classic"
     known = sorted(str(path.relative_to(lists).with_suffix("")) for path in lists.glob("*/*.txt"))
     if not known or not images.is_dir():
-        raise UserError(
+        raise MissingData(
             f"{source} needs the folders benchmark_imglist and images_classic in "
             f"{Path(root).absolute()}. OpenOOD's scripts/download/download.py fetches both: {_LINK}"
         )
@@ -35,6 +36,8 @@ def load(argument: str, *, split: str | None, root: Path) -> Samples | Undecoded
         raise unknown_name("OpenOOD list", argument, known)
     try:
         dataset = ImageListDataset(root=str(images), imglist_path=str(lists / f"{argument}.txt"))
-    except (OSError, ValueError, RuntimeError) as error:
+    except OSError as error:
+        raise MissingData(f"{source}: {error}") from error
+    except (ValueError, RuntimeError) as error:
         raise UserError(f"{source}: {error}") from error
-    return samples_of(dataset, source)
+    return to_samples(dataset, source)

@@ -1,4 +1,4 @@
-"""``sklearn:NAME``: what scikit-learn carries with it, so nothing is downloaded."""
+"""``sklearn:NAME``: data that is part of scikit-learn, so nothing is downloaded."""
 
 from pathlib import Path
 
@@ -7,10 +7,8 @@ import torch
 from sklearn.datasets import load_digits, load_sample_image
 
 from dpn_plugin.data.samples import Samples
-from dpn_plugin.data.sources.paths import refuse_split
+from dpn_plugin.data.sources import refuse_split
 from dpn_plugin.errors import UserError, unknown_name
-
-__all__ = ["load"]
 
 _PHOTOGRAPHS = ("china", "flower")
 
@@ -25,13 +23,17 @@ def load(
     seed: int = 0,
 ) -> Samples:
     """
+    Return the digits, or patches of a photograph.
+
     ``digits``: 1,797 grey images of 8 x 8, ten classes. ``photograph/china``,
-    ``photograph/flower``: RGB patches of a sample photograph at random places, no two alike.
+    ``photograph/flower``: RGB patches of a sample photograph at random, distinct positions.
 
     :param argument: one of the names above
-    :param patches: how many patches to cut from a photograph
+    :param split: not allowed: there are no splits
+    :param root: not used
+    :param patches: number of patches of a photograph
     :param size: height and width of a patch
-    :param seed: chooses the places
+    :param seed: determines the positions
     """
     source = f"sklearn:{argument}"
     refuse_split(source, split)
@@ -67,7 +69,7 @@ def _photograph_patches(
     rows, columns = height - size + 1, width - size + 1
     if not 1 <= patches <= rows * columns:
         raise UserError(f"patches must be between 1 and {rows * columns}, not {patches}.")
-    places = np.random.default_rng(seed).choice(rows * columns, patches, replace=False)
+    positions = np.random.default_rng(seed).choice(rows * columns, patches, replace=False)
     windows = np.lib.stride_tricks.sliding_window_view(photograph, (size, size), axis=(0, 1))
-    cut = windows[places // columns, places % columns]
-    return Samples(torch.from_numpy(cut.copy()), torch.zeros(patches, dtype=torch.int64), source)
+    pixels = windows[positions // columns, positions % columns]
+    return Samples(torch.from_numpy(pixels.copy()), torch.zeros(patches, dtype=torch.int64), source)

@@ -8,8 +8,6 @@ import torch
 from dpn_plugin.data.samples import Samples
 from dpn_plugin.errors import UserError, choices, unknown_name
 
-__all__ = ["load"]
-
 _MEANS = np.array([[-4.0, 0.0], [4.0, 0.0], [0.0, 5.0]])
 # The paper's "variance sigma = 4" is the covariance 4I
 _STANDARD_DEVIATION = 2.0
@@ -22,19 +20,22 @@ _SEEDS = {"train": 0, "test": 1}
 
 def load(argument: str, *, split: str | None, root: Path) -> Samples:
     """
+    Return points of one of the paper's two distributions.
+
     ``gaussians``: three classes of 200 points, normal around (-4, 0), (4, 0) and (0, 5) with
     covariance 4I. ``gaussians-ood``: 600 points, uniform on [-15, 15] x [-13, 17] at a distance of
     6.5 or more from each mean.
 
     :param argument: one of the names above
-    :param split: ``"train"`` (default) or ``"test"``: independent draws of the same recipe
+    :param split: ``"train"`` (default) or ``"test"``: independent draws
+    :param root: not used
     """
     if split not in (None, *_SEEDS):
         raise UserError(f"split of synthetic:{argument} must be {choices(_SEEDS)}, not {split!r}.")
-    recipes = {"gaussians": _gaussians, "gaussians-ood": _around_gaussians}
-    if argument not in recipes:
-        raise unknown_name("synthetic data set", argument, recipes)
-    points, labels = recipes[argument](np.random.default_rng(_SEEDS[split or "train"]))
+    draw = {"gaussians": _gaussians, "gaussians-ood": _around_gaussians}
+    if argument not in draw:
+        raise unknown_name("synthetic data set", argument, draw)
+    points, labels = draw[argument](np.random.default_rng(_SEEDS[split or "train"]))
     return Samples(
         torch.from_numpy(points.astype(np.float32)),
         torch.from_numpy(labels),

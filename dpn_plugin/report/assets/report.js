@@ -16,7 +16,7 @@
     count.textContent = `${visible} of ${rows.length} rows`;
   };
 
-  // A missing figure is last in either direction.
+  // Missing values are last in either direction.
   const compare = (a, b, direction) => {
     if (a === "" || b === "") return (a === "") - (b === "");
     const [x, y] = [Number(a), Number(b)];
@@ -45,7 +45,7 @@
     applyFilters();
   }
 
-  // What is folded away on the screen belongs on paper.
+  // Folded tables are printed too.
   let folded = [];
   addEventListener("beforeprint", () => {
     folded = [...document.querySelectorAll("details:not([open])")];
@@ -55,7 +55,7 @@
     for (const each of folded) each.open = false;
   });
 
-  // A link to something folded away unfolds it.
+  // A link to a folded table unfolds it.
   const unfold = () => {
     const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
     const details = target?.closest("details");

@@ -1,4 +1,4 @@
-"""The representation gap: where correct, misclassified and OOD samples lie."""
+"""The representation gap: correct, misclassified and OOD samples by Max.P and log(-D.Ent)."""
 
 import numpy as np
 import torch
@@ -6,11 +6,16 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Ellipse
 from torch import Tensor
 
-from dpn_plugin.functional import dirichlet_measures
-from dpn_plugin.report.evaluations import Evaluation
-from dpn_plugin.report.figures.style import KINDS, Kind, Picture, panels, plain, styled
-
-__all__ = ["gap_picture"]
+from dpn_plugin.detectors import representation
+from dpn_plugin.report.figures.style import (
+    SAMPLE_KINDS,
+    ReportFigure,
+    SampleKind,
+    escape_dollars,
+    panels,
+    report_style,
+)
+from dpn_plugin.report.stored_runs import LoadedRun, StoredRun, load_dirichlet_runs
 
 _MOST_POINTS = 400
 _CAPTION = (
@@ -19,46 +24,36 @@ _CAPTION = (
 )
 
 
-def gap_picture(key: str, evaluations: list[Evaluation]) -> Picture | None:
-    """:return: one panel per method whose outputs describe a Dirichlet, ``None`` without any"""
-    shown = [each for each in evaluations if each.is_dirichlet]
+def gap_figure(key: str, runs: list[StoredRun]) -> ReportFigure | None:
+    """Return one panel per method with Dirichlet outputs, ``None`` if there is no such method."""
+    shown = load_dirichlet_runs(runs)
     if not shown:
         return None
-    with styled():
+    with report_style():
         figure, axes = panels(len(shown), height=2.7, share=False)
-        for evaluation, own in zip(shown, axes, strict=True):
-            _panel(own, evaluation)
+        for run, own in zip(shown, axes, strict=True):
+            _panel(own, run)
         handles = axes[0].get_legend_handles_labels()
         legend = figure.legend(*handles, loc="outside upper right", ncols=3)
         for handle in filter(None, legend.legend_handles):
             handle.set_alpha(1)
         figure.supxlabel("Max.P", fontsize=9)
         figure.supylabel("log(-D.Ent)", fontsize=9)
-    seeds = ", ".join(sorted({str(each.seed) for each in shown}))
-    return Picture(key, "Representation gap", _CAPTION.format(seeds=seeds), figure)
+    seeds = ", ".join(sorted({str(run.seed) for run in shown}))
+    return ReportFigure(key, "Representation gap", _CAPTION.format(seeds=seeds), figure)
 
 
-def _panel(axes: Axes, evaluation: Evaluation) -> None:
-    points, correct = _points(evaluation.test["logits"]), evaluation.correct
-    groups = {
-        "correct": points[correct],
-        "misclassified": points[~correct],
-        "ood": _points(evaluation.ood["logits"]),
-    }
-    for name, group in groups.items():
-        _scatter(axes, group, KINDS[name])
-    for name, group in groups.items():
-        _ellipses(axes, group, KINDS[name].colour)
-    axes.set_title(plain(evaluation.method))
+def _panel(axes: Axes, run: LoadedRun) -> None:
+    points = {kind: representation(logits) for kind, logits in run.logits_by_kind().items()}
+    for kind, own in points.items():
+        _scatter(axes, own, SAMPLE_KINDS[kind])
+    for kind, own in points.items():
+        _ellipses(axes, own, SAMPLE_KINDS[kind].colour)
+    axes.set_title(escape_dollars(run.method))
     axes.set_xlim(0, 1.03)
 
 
-def _points(logits: Tensor) -> Tensor:
-    measures = dirichlet_measures(logits.double())
-    return torch.stack([measures.max_p, measures.log_neg_differential_entropy], dim=1)
-
-
-def _scatter(axes: Axes, points: Tensor, kind: Kind) -> None:
+def _scatter(axes: Axes, points: Tensor, kind: SampleKind) -> None:
     order = torch.randperm(len(points), generator=torch.Generator().manual_seed(0))
     x, y = points[order[:_MOST_POINTS]].T.numpy()
     axes.scatter(

@@ -1,22 +1,18 @@
-"""Uncertainty over the plane, for suites with two-dimensional points."""
+"""Uncertainty over the plane, for suites whose samples are two-dimensional points."""
+
+import math
+from dataclasses import dataclass
 
 import numpy as np
-import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from dpn_plugin.data import Samples, load
+from dpn_plugin.errors import UserError
 from dpn_plugin.functional import dirichlet_measures
-from dpn_plugin.report.evaluations import Evaluation
-from dpn_plugin.report.figures.style import MAP, Picture, plain, styled
-from dpn_plugin.training import Predictor, Run, open_run
+from dpn_plugin.report.figures.style import COLOUR_MAP, ReportFigure, escape_dollars, report_style
+from dpn_plugin.report.stored_runs import Outputs, StoredRun
 
-__all__ = ["map_picture"]
-
-Extent = tuple[float, float, float, float]
-
-_STEPS = 100
 _TITLES = {
     "max_p": "Max.P",
     "entropy": "entropy",
@@ -32,60 +28,86 @@ _CAPTION = (
 )
 
 
-def map_picture(key: str, evaluations: list[Evaluation]) -> Picture | None:
-    """:return: measures times methods, or ``None`` unless samples are points in the plane"""
-    runs = {each.method: open_run(each.folder) for each in evaluations}
-    if any(list(run.record["input_shape"]) != [2] for run in runs.values()):
+@dataclass(frozen=True)
+class _Plane:
+    """
+    What the maps of one run are drawn from.
+
+    :param grid: outputs for a square grid, row by row
+    :param corners: its first and last point, lower left and upper right
+    :param in_domain: in-domain training points
+    :param ood: OOD training points
+    """
+
+    grid: Outputs
+    corners: Tensor
+    in_domain: Tensor
+    ood: Tensor
+
+
+def map_figure(key: str, runs: list[StoredRun]) -> ReportFigure | None:
+    """Return measures x methods, or ``None`` unless samples are points in the plane."""
+    if not all(run.record.outputs.plane for run in runs):
         return None
-    # a classifier beside a network that tells OOD samples apart is a baseline
-    runs = {name: run for name, run in runs.items() if not run.method.detects_apart}
-    points = _points([*runs.values()])
-    grid, extent = _grid(torch.cat([each.inputs for each in points]))
-    with styled():
-        figure = Figure(figsize=(9, 1.7 * len(runs) + 0.3), layout="constrained")
-        rows = figure.subplots(len(runs), len(_TITLES), squeeze=False, sharex=True, sharey=True)
-        for row, (method, run) in zip(rows, runs.items(), strict=True):
-            _row(row, run, grid, extent, points)
-            row[0].set_ylabel(f"{plain(method)}\nx₂")
+    planes = {run.record.method: _load_plane(run) for run in runs}
+    # a classifier beside a network that detects OOD samples is a baseline
+    planes = {name: own for name, own in planes.items() if own.grid.ood_logits is None}
+    if not planes:
+        return None
+    with report_style():
+        figure = Figure(figsize=(9, 1.7 * len(planes) + 0.3), layout="constrained")
+        rows = figure.subplots(len(planes), len(_TITLES), squeeze=False, sharex=True, sharey=True)
+        for row, (method, plane) in zip(rows, planes.items(), strict=True):
+            _row(row, plane)
+            row[0].set_ylabel(f"{escape_dollars(method)}\nx₂")
         for axes, title in zip(rows[0], _TITLES.values(), strict=True):
             axes.set_title(title)
         for axes in rows[-1]:
             axes.set_xlabel("x₁")
-    return Picture(key, "Uncertainty over the plane", _CAPTION, figure)
+    return ReportFigure(key, "Uncertainty over the plane", _CAPTION, figure)
 
 
-def _points(runs: list[Run]) -> list[Samples]:
-    # not every method is given the outliers
-    config = max((run.config for run in runs), key=lambda config: len(config.outliers))
-    inside = load(config.in_domain, root=".", in_domain=True)
-    return [inside, *(load(spec, root=".") for spec in config.outliers)]
+def _load_plane(run: StoredRun) -> _Plane:
+    keys = run.record.outputs.plane
+    if not {"grid", "points"} <= keys.keys():
+        raise UserError(f"{run.folder} has no outputs for a grid and points of the plane.")
+    grid, points = (run.load_outputs(keys[name]) for name in ("grid", "points"))
+    grid_inputs, inputs = _inputs(grid, run), _inputs(points, run)
+    if math.isqrt(len(grid_inputs)) ** 2 != len(grid_inputs):
+        raise UserError(f"The outputs of {run.folder} are not those of a square grid.")
+    is_ood = points.labels < 0
+    return _Plane(grid, grid_inputs[[0, -1]], inputs[~is_ood], inputs[is_ood])
 
 
-def _grid(points: Tensor) -> tuple[Tensor, Extent]:
-    low, high = points.amin(dim=0), points.amax(dim=0)
-    (left, bottom), (right, top) = low.tolist(), high.tolist()
-    x, y = np.meshgrid(np.linspace(left, right, _STEPS), np.linspace(bottom, top, _STEPS))
-    grid = torch.from_numpy(np.stack([x.ravel(), y.ravel()], axis=1).astype(np.float32))
-    return grid, (left, right, bottom, top)
+def _inputs(outputs: Outputs, run: StoredRun) -> Tensor:
+    if outputs.inputs is None or outputs.inputs.shape[1] != 2:
+        raise UserError(f"The outputs of {run.folder} are not those of points in the plane.")
+    return outputs.inputs
 
 
-def _row(row: np.ndarray, run: Run, grid: Tensor, extent: Extent, points: list[Samples]) -> None:
-    with torch.no_grad():
-        outputs = Predictor(run).outputs(run.transform(grid))
-    values = dirichlet_measures(outputs["logits"].double())._asdict() | outputs
-    names = _OF_AVERAGES if run.method.averages else tuple(_TITLES)
+def _row(row: np.ndarray, plane: _Plane) -> None:
+    values = dirichlet_measures(plane.grid.logits.double())._asdict()
+    names = tuple(_TITLES)
+    if plane.grid.mutual_information is not None:
+        values["mutual_information"] = plane.grid.mutual_information
+        names = _OF_AVERAGES
+    side = math.isqrt(len(plane.grid.labels))
     for axes, name in zip(row, _TITLES, strict=True):
         if name in names:
-            _panel(axes, values[name].reshape(_STEPS, _STEPS).numpy(), extent, points)
+            _panel(axes, values[name].reshape(side, side).numpy(), plane)
         else:
             axes.set_axis_off()
 
 
-def _panel(axes: Axes, values: np.ndarray, extent: Extent, points: list[Samples]) -> None:
-    # D.Ent has poles far away: a few extreme values must not take all colours
+def _panel(axes: Axes, values: np.ndarray, plane: _Plane) -> None:
+    (left, bottom), (right, top) = plane.corners.tolist()
+    # D.Ent has poles far away: a few extreme values must not use up the colour scale
     low, high = np.percentile(values, [3, 99])
-    axes.imshow(values, extent=extent, origin="lower", cmap=MAP, vmin=low, vmax=high, aspect="auto")
-    for samples, colour in zip(points, ("black", "white"), strict=False):
-        x, y = samples.inputs.T.numpy()
+    axes.imshow(
+        values, extent=(left, right, bottom, top), origin="lower", cmap=COLOUR_MAP, vmin=low,
+        vmax=high, aspect="auto",
+    )  # fmt: skip
+    for points, colour in ((plane.in_domain, "black"), (plane.ood, "white")):
+        x, y = points.T.numpy()
         axes.scatter(x, y, s=0.7, c=colour, alpha=0.6, linewidths=0, rasterized=True)
     axes.grid(visible=False)

@@ -1,4 +1,4 @@
-"""How pictures look, in one place: colours that hold for colour-blind readers, sizes, saving."""
+"""The style of all figures: colours that colour-blind readers can distinguish, sizes, files."""
 
 import io
 from collections.abc import Iterator
@@ -14,38 +14,36 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from dpn_plugin._files import replacing
 from dpn_plugin.errors import UserError
-from dpn_plugin.files import replacing
 
-__all__ = ["KINDS", "MAP", "Kind", "Picture", "lines", "panels", "plain", "styled"]
-
-#: Okabe and Ito, *Color Universal Design*, without the yellow that is lost on white
+#: Okabe and Ito, *Color Universal Design*, without yellow, which is hard to see on white
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 _DASHES = ("-", "--", ":")
-#: perceptually even, and readable in grey
-MAP = "cividis"
+#: perceptually uniform, and readable in grey
+COLOUR_MAP = "cividis"
 _WIDTH = 9.0
 _DPI = 160
-#: the format of a picture, and what it calls the time it was made
-_DATED = {"png": "Creation Time", "svg": "Date", "pdf": "CreationDate"}
+#: the file formats, and the name of the date in their metadata
+_DATE_KEYS = {"png": "Creation Time", "svg": "Date", "pdf": "CreationDate"}
 
 
 @dataclass(frozen=True)
-class Kind:
-    """How one kind of samples is drawn: colour and shape both tell it apart."""
+class SampleKind:
+    """How one kind of samples is drawn: kinds differ in colour and in shape."""
 
     title: str
     colour: str
     marker: str
 
 
-KINDS = {
-    "correct": Kind("in-domain, correct", "#0072B2", "o"),
-    "misclassified": Kind("in-domain, misclassified", "#E69F00", "^"),
-    "ood": Kind("OOD", "#CC79A7", "x"),
-    "near": Kind("near OOD", "#E69F00", "^"),
-    "far": Kind("far OOD", "#CC79A7", "x"),
-    "in_domain": Kind("in-domain", "#0072B2", "o"),
+SAMPLE_KINDS = {
+    "correct": SampleKind("in-domain, correct", "#0072B2", "o"),
+    "misclassified": SampleKind("in-domain, misclassified", "#E69F00", "^"),
+    "ood": SampleKind("OOD", "#CC79A7", "x"),
+    "near": SampleKind("near OOD", "#E69F00", "^"),
+    "far": SampleKind("far OOD", "#CC79A7", "x"),
+    "in_domain": SampleKind("in-domain", "#0072B2", "o"),
 }
 
 _STYLE: dict[Any, Any] = {
@@ -66,19 +64,19 @@ _STYLE: dict[Any, Any] = {
     "text.color": "#1f2530",
     "legend.frameon": False,
     "legend.fontsize": 8.5,
-    "svg.hashsalt": "dpn-plugin",  # the same picture is the same file
+    "svg.hashsalt": "dpn-plugin",  # the same figure is the same file
 }
 
 
 @dataclass(frozen=True)
-class Picture:
+class ReportFigure:
     """
-    A drawn figure with its words.
+    A figure with its title and caption.
 
     :param key: name of its files and anchor
     :param title: what it shows
     :param caption: how to read it
-    :param figure: the drawing
+    :param figure: matplotlib's figure
     """
 
     key: str
@@ -87,48 +85,53 @@ class Picture:
     figure: Figure
 
     def __post_init__(self) -> None:
-        # once: otherwise every file that is written arranges all panels anew
+        # once, because otherwise the layout is computed again for every file
         engine = self.figure.get_layout_engine()
         if engine is not None:
-            with styled():
+            with report_style():
                 engine.execute(self.figure)
             self.figure.set_layout_engine("none")
 
     @property
     def width(self) -> int:
-        """Pixels at which its letters have the size of a page's small print."""
+        """The width in pixels at which its text is as large as the small text of the page."""
         return round(self.figure.get_figwidth() * 112)
 
     @cached_property
     def png(self) -> bytes:
-        """The drawing as PNG, sharp on dense screens."""
+        """The figure as PNG, with a resolution for high-density screens."""
         buffer = io.BytesIO()
-        with styled():
+        with report_style():
             self.figure.savefig(buffer, format="png", dpi=_DPI)
         return buffer.getvalue()
 
-    def save(self, folder: Path) -> None:
-        """Write PNG and SVG into a folder."""
+    def save(self, folder: str | Path) -> None:
+        """Write the figure as PNG and SVG into a folder."""
+        folder = Path(folder)
         with replacing(folder / f"{self.key}.png") as temporary:
             temporary.write_bytes(self.png)
         self.write(folder / f"{self.key}.svg")
 
-    def write(self, path: Path) -> None:
+    def write(self, path: str | Path) -> None:
         """
-        :param path: a file whose ending says the format: ``.png``, ``.svg`` or ``.pdf``
-        :raises UserError: if it is another one, or cannot be written
+        Write the figure to a file.
+
+        :param path: ends in ``.png``, ``.svg`` or ``.pdf``, which decides the format
+        :raises UserError: if it has another suffix, or cannot be written
         """
-        kind = path.suffix.lower().lstrip(".")
-        if kind not in _DATED:
+        path = Path(path)
+        file_format = path.suffix.lower().lstrip(".")
+        if file_format not in _DATE_KEYS:
             raise UserError(f"{path} must end in .png, .svg or .pdf.")
-        # without the date the same picture is the same file
-        with replacing(path) as temporary, styled():
-            self.figure.savefig(temporary, format=kind, dpi=_DPI, metadata={_DATED[kind]: None})
+        # without the date the same figure is the same file
+        metadata = {_DATE_KEYS[file_format]: None}
+        with replacing(path) as temporary, report_style():
+            self.figure.savefig(temporary, format=file_format, dpi=_DPI, metadata=metadata)
 
 
 @contextmanager
-def styled() -> Iterator[None]:
-    """The package's style, and nobody else's matplotlibrc, for as long as the block lasts."""
+def report_style() -> Iterator[None]:
+    """Use the style of reports in the block, independent of the user's matplotlibrc."""
     with mpl.rc_context():
         mpl.rcdefaults()
         mpl.rcParams.update(_STYLE)
@@ -139,15 +142,13 @@ def panels(
     count: int, columns: int = 3, height: float = 2.5, *, share: bool = True
 ) -> tuple[Figure, list[Axes]]:
     """
-    :param count: how many panels are wanted
-    :param columns: how many stand side by side at most
+    Return a figure and its panels, row by row.
+
+    :param count: the number of panels
+    :param columns: the largest number of panels side by side
     :param height: of one panel, in inches
-    :param share: whether all have the same axes
-    :return: a figure and its panels, row by row
-    :raises UserError: if there are none
+    :param share: whether all panels share their axes
     """
-    if not count:
-        raise UserError("There are no outputs to draw.")
     columns = min(columns, count)
     rows = -(-count // columns)
     size = (_WIDTH if columns > 1 else _WIDTH / 2, height * rows + 0.4)
@@ -158,11 +159,11 @@ def panels(
     return figure, list(grid[:count])
 
 
-def lines() -> Iterator[dict[str, Any]]:
-    """:return: colour and dashes for one line after the other"""
+def line_styles() -> Iterator[dict[str, Any]]:
+    """Return colour and dashes for one line after the other."""
     return cycle({"color": c, "linestyle": d} for d in _DASHES for c in _COLOURS)
 
 
-def plain(name: str) -> str:
-    """:return: a user's name as matplotlib must get it: a dollar begins no formula"""
+def escape_dollars(name: str) -> str:
+    """Return a name that matplotlib shows unchanged: a dollar does not start a formula."""
     return name.replace("$", r"\$")

@@ -1,4 +1,4 @@
-"""The hooks. Factories are text, so that `dpn list` imports neither torch nor the rest of this."""
+"""The hooks. Factories are strings, so that `dpn list` imports neither torch nor their modules."""
 
 from pathlib import Path
 
@@ -10,11 +10,12 @@ HERE = "dpn_example_plugin"
 @hookimpl
 def dpn_detectors():
     yield Entry("logit-margin", f"{HERE}.detector:LogitMargin", "Largest logit minus the second")
+    yield Entry("nearest-mean", f"{HERE}.nearest_mean:NearestMean", "Distance to the nearest class")
 
 
 @hookimpl
 def dpn_losses():
-    yield Entry("focal", f"{HERE}.loss:FocalLoss", "Focal loss, flat predictions on outliers")
+    yield Entry("focal", f"{HERE}.loss:FocalLoss", "Focal loss, uniform predictions on outliers")
 
 
 @hookimpl

@@ -1,4 +1,4 @@
-"""A loss that takes outliers."""
+"""A loss that uses outliers."""
 
 import torch
 from pytorch_ood.api import LossInfo, Representation, Task
@@ -6,13 +6,13 @@ from torch import nn
 
 
 class FocalLoss(nn.Module):
-    """Focal loss of in-domain samples; outliers (target < 0) are drawn to a flat prediction."""
+    """Focal loss of in-domain samples, cross-entropy to the uniform distribution of outliers."""
 
     info = LossInfo(tasks={Task.CLASSIFICATION}, inputs={Representation.LOGITS}, supervised=True)
 
     def __init__(self, focus: float = 2.0, gamma: float = 0.5, reduction: str = "mean"):
         """
-        :param focus: how much samples count less that are right already
+        :param focus: how strongly samples that are already classified correctly are down-weighted
         :param gamma: weight of the outliers
         :param reduction: ``mean``, ``sum``, or ``none`` for one value per sample
         """
@@ -23,9 +23,10 @@ class FocalLoss(nn.Module):
 
     def forward(self, logits, target):
         """
+        Return the loss, or one value per sample with ``reduction="none"``.
+
         :param logits: shape B x K
         :param target: shape B; below 0 is OOD
-        :return: one number, or one per sample
         """
         log_p = torch.log_softmax(logits, dim=1)
         right = log_p.gather(1, target.clamp(min=0)[:, None])[:, 0]

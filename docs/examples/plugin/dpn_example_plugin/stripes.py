@@ -12,8 +12,10 @@ DIRECTIONS = {"across": (1, 0), "down": (0, 1), "rising": (1, 1), "falling": (1,
 
 def load(argument, *, split, root):
     """
+    Return noisy images of stripes or squares.
+
     :param argument: ``lines`` (four classes) or ``squares`` (no classes)
-    :param split: ``train`` (default) or ``test``: other noise
+    :param split: ``train`` (default) or ``test``, which have different noise
     :param root: the folder of downloaded data; nothing is downloaded here
     """
     if argument not in ("lines", "squares"):

@@ -1,4 +1,4 @@
-"""Every rule of dpn-plugin for everything in this package, one test each."""
+"""The conformance checks of dpn-plugin for everything in this package, one test per check."""
 
 from dpn_plugin.testing import parametrize_with_checks
 

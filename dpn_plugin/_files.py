@@ -1,0 +1,284 @@
+"""
+Files and folders that appear whole or not at all, locks, hashes, and records with a hash.
+
+A record is a JSON file with one pydantic model. It carries the hash of its own content, which is
+verified whenever the record is read.
+"""
+
+import hashlib
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, TypeVar
+
+from filelock import FileLock, Timeout
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from dpn_plugin.errors import CannotWrite, UserError, validation_message
+
+#: the version of all record formats; records of other versions are not read
+FORMAT = 2
+
+_TEMPORARY = ".tmp"
+_LOCK = ".lock"
+_HASH = "sha256"
+
+
+class DamagedRecord(UserError):
+    """A record that cannot be read, or that is not what was written."""
+
+
+class NewerFormat(DamagedRecord):
+    """A record that a later version of this package wrote."""
+
+
+class Record(BaseModel):
+    """The base of all models of JSON files that we write."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    format: int = FORMAT
+
+
+RecordType = TypeVar("RecordType", bound=Record)
+
+
+@contextmanager
+def replacing(path: str | Path) -> Iterator[Path]:
+    """
+    Give a temporary path beside ``path`` and move the file into place when the block ends.
+
+    The data reaches the disk before the name does, so a reader sees the old file or the new one,
+    also after a power cut. When the block raises, the old file stays.
+
+    :param path: the file to write; its folder is created
+    :raises CannotWrite: if the disk is full or the folder cannot be written
+    """
+    path = Path(path)
+    with _write_errors(path), _temporary_path(path) as temporary:
+        yield temporary
+        _sync(temporary)
+        temporary.replace(path)
+        _sync(path.parent)
+
+
+@contextmanager
+def creating_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
+    """
+    Give an empty temporary folder and move it into place when the block ends.
+
+    Nothing is visible before all files are on the disk. If another process has created the folder
+    in the meantime, that one stays.
+
+    :param path: the folder to create, with its parents
+    :param replace: remove a folder that is already there
+    :raises CannotWrite: if the disk is full or the folder cannot be written
+    """
+    with _write_errors(path), _temporary_path(path) as temporary:
+        temporary.mkdir()
+        yield temporary
+        for each in (*temporary.rglob("*"), temporary):
+            _sync(each)
+        if replace and path.is_dir():
+            remove_folder(path)
+        try:
+            temporary.rename(path)
+        except OSError:
+            if not path.is_dir():
+                raise
+        _sync(path.parent)
+
+
+def remove_folder(path: Path) -> None:
+    """Remove a folder so that no reader sees a part of it."""
+    # another process may have removed it first
+    with _temporary_path(path) as trash, suppress(FileNotFoundError):
+        path.rename(trash)
+
+
+def remove_abandoned(folder: Path, *, recursive: bool = False) -> None:
+    """Remove temporary files and folders of processes that were killed."""
+    names = folder.rglob if recursive else folder.glob
+    paths = [*names(f".*{_TEMPORARY}"), *names(f".*{_TEMPORARY}{_LOCK}")]
+    for temporary in {path.with_name(path.name.removesuffix(_LOCK)) for path in paths}:
+        # a process that is alive holds the lock; the system releases the lock of one that died
+        with suppress(Timeout, OSError), _lock_of(temporary, timeout=0):
+            _remove(temporary)
+
+
+def check_folder(folder: Path, what: str, ignored: Iterable[Path] = ()) -> None:
+    """
+    Check that a folder without a record of ours holds nothing that could be lost.
+
+    :param folder: the folder to write to; it may not exist
+    :param what: what is going to be written, e.g. ``"run"``, for the message
+    :param ignored: files that may be there
+    :raises UserError: naming what is in it
+    """
+    known = {path.resolve() for path in ignored}
+    try:
+        found = sorted(
+            path.name
+            for path in folder.iterdir()
+            if path.resolve() not in known and not path.name.endswith((_TEMPORARY, _LOCK))
+        )
+    except OSError:  # it does not exist; a path that cannot be written is reported when it is
+        return
+    if found:
+        more = f" and {len(found) - 3} more" if len(found) > 3 else ""
+        raise UserError(
+            f"{folder} is not empty and holds no {what} of dpn-plugin, but "
+            f"{', '.join(found[:3])}{more}. Use another folder."
+        )
+
+
+def write_text(path: str | Path, text: str) -> None:
+    """
+    Write a text file, whole or not at all.
+
+    :param path: the file to write
+    :param text: its whole content, written as UTF-8
+    """
+    with replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def write_record(path: Path, record: Record) -> None:
+    """Write a record and the hash of its content as JSON."""
+    content = record.model_dump(mode="json")
+    write_text(path, json.dumps({_HASH: json_hash(content), **content}, indent=1) + "\n")
+
+
+def read_record(path: Path, model: type[RecordType]) -> RecordType:
+    """
+    Read a record and verify its hash.
+
+    :param path: a file that :func:`write_record` wrote
+    :param model: the model of the record
+    :raises FileNotFoundError: if there is no such file
+    :raises DamagedRecord: if the content is not what was written, or of another format
+    """
+    try:
+        content = json.loads(path.read_text("utf-8"))
+        if not isinstance(content, dict):
+            raise ValueError("it is not a JSON object")
+        _check_format(path, content.get("format"))
+        if content.pop(_HASH, None) != json_hash(content):
+            raise ValueError("its content does not match its hash")
+        return model.model_validate(content)
+    except (FileNotFoundError, DamagedRecord):
+        raise
+    except ValidationError as error:
+        raise DamagedRecord(f"{path} is damaged: {validation_message(error, model)}") from error
+    except RecursionError as error:
+        raise DamagedRecord(f"{path} is damaged: it is nested too deeply.") from error
+    except (OSError, ValueError) as error:
+        raise DamagedRecord(f"{path} is damaged: {error}.") from error
+
+
+def _check_format(path: Path, found: object) -> None:
+    if found == FORMAT:
+        return
+    if isinstance(found, int) and found > FORMAT:
+        raise NewerFormat(f"{path} has format {found}, newer than {FORMAT}: update dpn-plugin.")
+    described = "no format" if found is None else f"format {found!r}"
+    raise DamagedRecord(f"{path} has {described}; this version reads format {FORMAT}.")
+
+
+def json_hash(content: Any) -> str:
+    """Return a hash of JSON content that does not depend on the order of its keys."""
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def file_hash(path: Path) -> str:
+    """Return the SHA-256 of a file in hexadecimal; the file is read in chunks."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@contextmanager
+def locked(path: Path, busy: str | None = None) -> Iterator[None]:
+    """
+    Hold the lock file ``path``, which is removed at the end of the block together with the folders
+    that were created for it and are still empty.
+
+    :param busy: the message if another process holds it; without one, wait
+    :raises UserError: with this message
+    :raises CannotWrite: if the file cannot be created
+    """
+    created = [folder for folder in path.parents if not folder.exists()]
+    with _write_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(path, timeout=0 if busy else -1)
+        try:
+            lock.acquire()
+        except Timeout:
+            raise UserError(busy) from None
+    try:
+        yield
+    finally:
+        path.unlink(missing_ok=True)  # before the release: filelock discards an unlinked file
+        lock.release()
+        with suppress(OSError):  # only those that stayed empty
+            for folder in created:
+                folder.rmdir()
+
+
+def cannot_write(path: Path, error: Exception) -> CannotWrite:
+    """Return the error for a full disk or a folder that cannot be written."""
+    # torch raises an error of its own on top of the system's
+    first = error.__context__ if isinstance(error.__context__, OSError) else error
+    reason = getattr(first, "strerror", None) or str(first)
+    return CannotWrite(f"Cannot write {path}: {reason}. What was there before is unchanged.")
+
+
+@contextmanager
+def _write_errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise cannot_write(path, error) from error
+
+
+@contextmanager
+def _temporary_path(path: Path) -> Iterator[Path]:
+    """Give an unused hidden path beside ``path``; what is there when the block ends is removed."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    remove_abandoned(path.parent)
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}{_TEMPORARY}")
+    with _lock_of(temporary):
+        try:
+            yield temporary
+        finally:
+            _remove(temporary)
+
+
+@contextmanager
+def _lock_of(temporary: Path, timeout: float = -1) -> Iterator[None]:
+    """Hold the lock that shows that the owner of a temporary path is alive."""
+    path = temporary.with_name(temporary.name + _LOCK)
+    with FileLock(path, timeout=timeout):
+        try:
+            yield
+        finally:
+            path.unlink(missing_ok=True)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _sync(path: Path) -> None:
+    """Wait until a file, or the names in a folder, are on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

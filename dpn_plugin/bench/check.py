@@ -1,0 +1,43 @@
+"""Whether a plan can be carried out, found out without training anything."""
+
+from collections.abc import Iterator
+
+from dpn_plugin.bench.data import SuiteData
+from dpn_plugin.bench.plan import Plan
+from dpn_plugin.bench.record import NotRun
+from dpn_plugin.detectors import why_not_applicable
+from dpn_plugin.errors import UserError
+from dpn_plugin.runs import TrainConfig, create_network, method_of
+
+
+def check_plan(plan: Plan, data: SuiteData) -> list[NotRun]:
+    """
+    Return the backbones that cannot be trained on the data, and the detectors that do not apply.
+
+    :param plan: what is planned
+    :param data: its data
+    :raises UserError: if no backbone can be trained
+    """
+    configs = {run.config.backbone: run.config for run in plan.runs}
+    found = [each for config in configs.values() for each in _problems(plan, config, data)]
+    unusable = [each for each in found if each.detector is None]
+    if len(unusable) == len(configs):
+        raise UserError(f"Nothing could be run. {unusable[0].reason}")
+    return found
+
+
+def _problems(plan: Plan, config: TrainConfig, data: SuiteData) -> Iterator[NotRun]:
+    method = method_of(config)
+    shape, classes = tuple(data.in_domain.inputs.shape[1:]), len(data.in_domain.classes)
+    try:
+        backbone = create_network(config, method.networks[0], shape, classes)
+    except UserError as error:
+        yield NotRun(backbone=config.backbone, reason=str(error))
+        return
+    methods = {run.config.method: method_of(run.config) for run in plan.runs}
+    if all(each.averages or each.has_ood_classifier for each in methods.values()):
+        return  # these are scored without a detector that is wired to the network
+    for name in plan.detectors:
+        reason = why_not_applicable(name, backbone)
+        if reason is not None:
+            yield NotRun(backbone=config.backbone, detector=name, reason=reason)

@@ -1,0 +1,36 @@
+"""``key=value`` on the command line, and the help for data sources."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from dpn_plugin.errors import UserError
+
+SOURCE_HELP = (
+    "SCHEME:NAME, optionally followed by '?' and KEY=VALUE pairs joined by '&': "
+    "'npz:drawings.npz?classes=0-169&limit=20000', 'torchvision:MNIST?split=test&classes=3,5'."
+)
+
+
+def assignments(items: Iterable[str], option: str) -> dict[str, Any]:
+    """
+    Return a table of ``key=value`` items; a dot in a key makes a table within it.
+
+    :param items: e.g. ``["lr=0.1", "augmentation.flip=false"]``
+    :param option: the option that they were given to, e.g. ``"--set"``, for messages
+    :raises UserError: if an item is not of the form ``key=value``
+    """
+    from dpn_plugin.data import parse_value  # imports torch, which `dpn train --help` does not need
+
+    table: dict[str, Any] = {}
+    for item in items:
+        key, equals, value = item.partition("=")
+        if not equals or not key:
+            raise UserError(f"{option} takes key=value, not {item!r}.")
+        *path, last = key.split(".")
+        inner = table
+        for name in path:
+            inner = inner.setdefault(name, {})
+            if not isinstance(inner, dict):
+                raise UserError(f"{option}: {name!r} has a value and cannot hold {item!r}, too.")
+        inner[last] = parse_value(value)
+    return table

@@ -1,0 +1,101 @@
+"""Image files: how they are read, and loading those that are not part of a data set."""
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import torch
+from PIL import Image, TiffImagePlugin, WebPImagePlugin  # noqa: F401  # register their formats
+from torchvision.datasets.folder import IMG_EXTENSIONS
+
+from dpn_plugin.data.lazy_images import LazyImages
+from dpn_plugin.data.loading import load
+from dpn_plugin.data.samples import Samples
+from dpn_plugin.data.spec import SourceSpec
+from dpn_plugin.errors import UserError
+
+# Pillow goes by the content: a PostScript file with the name .png would start Ghostscript
+_FORMATS = ("PNG", "JPEG", "PPM", "BMP", "DIB", "TIFF", "WEBP", "GIF")
+
+
+def load_image_files(
+    paths: Sequence[str | Path], image_size: tuple[int, int], channels: int
+) -> tuple[Samples, list[str]]:
+    """
+    Return images without labels, and a name for each.
+
+    :param paths: image files, folders (searched recursively, except for hidden
+        files and folders), or ``.npz`` archives
+    :param image_size: height and width to bring them to
+    :param channels: 1 or 3
+    :raises UserError: if one is missing or cannot be read
+    """
+    parts, names = [], []
+    for path in map(Path, paths):
+        if path.suffix == ".npz":
+            spec = SourceSpec(source=f"npz:{path}")
+            parts.append(load(spec, root=Path(), image_size=image_size, channels=channels))
+            names += [f"{_printable(path)}[{index}]" for index in range(len(parts[-1]))]
+        else:
+            files = _files(path)
+            images = LazyImages(image_reader([(file, -1) for file in files]), len(files), "images")
+            parts.append(images.decode(torch.arange(len(files)), image_size, channels))
+            names += map(_printable, files)
+    inputs = torch.cat([part.inputs for part in parts])
+    return Samples(inputs, torch.full((len(inputs),), -1), "images"), names
+
+
+def is_image(path: Path) -> bool:
+    """Return whether the name of a file has the ending of an image format."""
+    return path.suffix.lower() in IMG_EXTENSIONS
+
+
+def is_visible_image(path: Path, folder: Path) -> bool:
+    """
+    Return whether a file is an image, and neither it nor a folder on its way is hidden.
+
+    Notebooks, file managers and synchronisation keep copies in hidden folders.
+
+    :param path: the file
+    :param folder: where the search for images started
+    """
+    hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
+    return is_image(path) and not hidden
+
+
+def image_reader(files: list[tuple[str, int]]) -> Callable[[int], tuple[Image.Image, int]]:
+    """
+    Return a function that reads the image and the label of a position.
+
+    :param files: paths and labels
+    """
+
+    def read(index: int) -> tuple[Image.Image, int]:
+        path, label = files[index]
+        try:
+            if not Path(path).is_file():  # reading a named pipe would block
+                raise OSError("it is not a file")
+            with Image.open(path, formats=_FORMATS) as image:
+                image.load()
+        # a damaged file makes Pillow raise all kinds of errors, SyntaxError and struct.error too
+        except Exception as error:
+            raise UserError(f"{path} is not a readable image: {error}") from error
+        return image, label
+
+    return read
+
+
+def _files(path: Path) -> list[str]:
+    if path.is_file():
+        return [str(path)]
+    if not path.is_dir():
+        raise UserError(f"There is no image or folder {path}.")
+    found = sorted(str(each) for each in path.rglob("*") if is_visible_image(each, path))
+    if not found:
+        raise UserError(f"The folder {path} holds no images.")
+    return found
+
+
+def _printable(path: str | Path) -> str:
+    # file names may have bytes that are not UTF-8; tables and JSON may not
+    return os.fsencode(path).decode("utf-8", "backslashreplace")

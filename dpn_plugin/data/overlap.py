@@ -1,0 +1,210 @@
+"""The checks that no sample is used twice: for training and testing, or as in-domain and OOD."""
+
+import posixpath
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from itertools import product
+from typing import TypeAlias
+
+import numpy as np
+
+from dpn_plugin.data.samples import Samples, row_bytes
+from dpn_plugin.data.spec import ClassRange, SourceSpec
+from dpn_plugin.errors import UserError
+
+NamedData: TypeAlias = tuple[str, SourceSpec, Samples | None]
+"""The name of a data set in the suite, its specification, and its samples once they are loaded."""
+
+#: real data sets contain exact duplicates; a larger share of the test data is a mistake
+TOLERATED_SHARE = 0.01
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """A data set of a suite, with its name in messages."""
+
+    title: str
+    spec: SourceSpec
+    samples: Samples | None
+    in_domain: bool = False
+
+
+def check_no_overlap(
+    outliers: Sequence[NamedData],
+    tests: Sequence[NamedData],
+    in_domain: Sequence[NamedData] = (),
+) -> None:
+    """
+    Raise if in-domain data, training outliers and OOD test sets share their source or an image.
+
+    Sources are compared first, so a plan can be checked before anything is loaded; images are
+    compared where both sets are loaded. Samples that are held out or kept for calibration are a
+    part of the in-domain data or of the outliers, and are compared with them.
+
+    :param outliers: OOD data used in training
+    :param tests: OOD data used in tests
+    :param in_domain: in-domain data for training and for tests
+    :raises UserError: naming both sets
+    """
+    pairs = [*_ood_pairs(outliers, tests, in_domain)]
+    for part, other in pairs:
+        if _same_source(part, other):
+            raise UserError(
+                f"{_capitalised(part.title)} ({part.spec.name}) and {other.title} "
+                f"({other.spec.name}) come from one data set. Take another set for one of them, or "
+                "classes that differ, given as numbers on both sides or as names on both sides."
+            )
+    sets = {id(s): s for pair in pairs for s in (pair[0].samples, pair[1].samples) if s is not None}
+    hashes = {key: _hashes(samples) for key, samples in sets.items()}
+    for part, other in pairs:
+        if part.samples is None or other.samples is None:
+            continue
+        count = _shared(hashes[id(part.samples)], hashes[id(other.samples)])
+        if count:
+            raise UserError(
+                f"{count} of the {len(other.samples)} {_noun(other.samples)} of {other.title} are "
+                f"also in {part.title}. Take another set for one of them."
+            )
+
+
+def check_in_domain_test(
+    in_domain: SourceSpec,
+    test: SourceSpec | None,
+    samples: tuple[Samples, Samples] | None = None,
+) -> None:
+    """
+    Raise if the in-domain test data was trained on; warn if it has a few such images.
+
+    :param in_domain: the training data
+    :param test: the test data; ``None`` if it is kept back from ``in_domain``
+    :param samples: both, once they are loaded: for training and for tests
+    :raises UserError: if both are the same part of a source, or if more than 1 % of the test
+        samples are also training samples
+    """
+    if test is not None and _same_part(in_domain, test):
+        raise UserError(
+            f"'in_domain' and 'in_domain_test' are the same part of {in_domain.name}, so the "
+            "accuracy would be that on training data. Take another split or file for "
+            f"'in_domain_test', or {_LEAVE_OUT}."
+        )
+    if samples is None:
+        return
+    train, tested = samples
+    count = shared_images(train, tested)
+    if not count:
+        return
+    found, remedy = _duplicates(in_domain, test, count, tested)
+    if count > TOLERATED_SHARE * len(tested):
+        raise UserError(f"{found}: their accuracy says nothing. {remedy}.")
+    warnings.warn(f"{found}, so the accuracy is slightly too high. {remedy}.")
+
+
+_LEAVE_OUT = "leave it out: then a fifth of 'in_domain' is kept back for tests"
+
+
+def _duplicates(
+    in_domain: SourceSpec, test: SourceSpec | None, count: int, samples: Samples
+) -> tuple[str, str]:
+    """Return what is shared and how to avoid it."""
+    share = f"{count} of the {len(samples)} {_noun(samples)} ({count / len(samples):.1%})"
+    if test is None:
+        kept_back = f"{share} that are kept back from 'in_domain' ({in_domain.name}) for tests"
+        return f"{kept_back} are also among its training data", "Remove its duplicates"
+    return (
+        f"{share} of 'in_domain_test' ({test.name}) are also in the training data 'in_domain' "
+        f"({in_domain.name})",
+        f"Remove them from one of the two, or take another 'in_domain_test' or {_LEAVE_OUT}",
+    )
+
+
+def _ood_pairs(
+    outliers: Sequence[NamedData], tests: Sequence[NamedData], in_domain: Sequence[NamedData]
+) -> Iterator[tuple[_Part, _Part]]:
+    for_training = [_Part(f"the outliers {name!r}", a, b) for name, a, b in outliers]
+    for_tests = [_Part(f"the OOD test set {name!r}", a, b) for name, a, b in tests]
+    known = [_Part(f"the in-domain data {name!r}", a, b, True) for name, a, b in in_domain]
+    yield from product(for_training, for_tests)
+    yield from product(known, [*for_training, *for_tests])
+
+
+def _same_source(part: _Part, other: _Part) -> bool:
+    if part.in_domain:  # another draw from the in-domain distribution is not OOD
+        same = _data_set(part.spec) == _data_set(other.spec)
+        return same and not _disjoint(part.spec.classes, other.spec.classes)
+    return same_source(part.spec, other.spec)
+
+
+def same_source(a: SourceSpec, b: SourceSpec) -> bool:
+    """
+    Return whether the two come from one data set and may have a class in common.
+
+    The splits of a data set count as one data set: its test images have the distribution of its
+    training images. Only the splits of ``synthetic:`` count as different sets, since they are
+    independent draws from a distribution that is itself the subject of the study.
+    """
+    if _data_set(a) != _data_set(b):
+        return False
+    if a.scheme == "synthetic" and (a.split or "train") != (b.split or "train"):
+        return False
+    return not _disjoint(a.classes, b.classes)
+
+
+def shared_images(a: Samples, b: Samples) -> int:
+    """Return how many samples of ``b`` are, byte for byte, in ``a``."""
+    return _shared(_hashes(a), _hashes(b))
+
+
+def _shared(a: np.ndarray, b: np.ndarray) -> int:
+    return int(np.isin(b, a).sum())
+
+
+def _data_set(spec: SourceSpec) -> str:
+    if spec.scheme in {"torchvision", "pytorch_ood"}:
+        return _path(spec).partition("/")[0]  # EMNIST/letters is a part of EMNIST
+    return _path(spec)
+
+
+def _same_part(a: SourceSpec, b: SourceSpec) -> bool:
+    """Return whether two specifications differ at most in the limit, or in some of the classes."""
+    same = (_path(a), a.split, a.options) == (_path(b), b.split, b.options)
+    return same and not _disjoint(a.classes, b.classes)
+
+
+def _path(spec: SourceSpec) -> str:
+    return f"{spec.scheme}:{posixpath.normpath(spec.argument)}"
+
+
+def _disjoint(a: object, b: object) -> bool:
+    if isinstance(a, ClassRange) and isinstance(b, ClassRange):
+        low, high = sorted((a, b), key=lambda classes: classes.start)
+        return low.stop is not None and low.stop <= high.start
+    if isinstance(a, ClassRange):
+        a, b = b, a
+    if not isinstance(a, tuple):
+        return False
+    if isinstance(b, ClassRange):
+        return all(isinstance(label, int) and not _within(label, b) for label in a)
+    # names and numbers cannot be compared without the data, so they do not count as disjoint
+    return isinstance(b, tuple) and type(a[0]) is type(b[0]) and not set(a) & set(b)
+
+
+def _within(label: int, classes: ClassRange) -> bool:
+    return classes.start <= label and (classes.stop is None or label < classes.stop)
+
+
+def _noun(samples: Samples) -> str:
+    return "images" if samples.inputs.ndim == 4 else "points"
+
+
+def _capitalised(text: str) -> str:
+    return text[0].upper() + text[1:]
+
+
+def _hashes(samples: Samples) -> np.ndarray:
+    # 64 bits: among a million images against a million the probability of a false match is 5e-8
+    digests = b"".join(
+        blake2b(row, digest_size=8).digest() for rows in row_bytes(samples.inputs) for row in rows
+    )
+    return np.frombuffer(digests, dtype=np.uint64)

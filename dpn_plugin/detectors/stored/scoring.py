@@ -1,0 +1,63 @@
+"""Score samples with a detector, from stored outputs if possible."""
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import torch
+from pytorch_ood.api import Detector, FeatureMapsDetector, GradientDetector
+from torch import Tensor
+
+from dpn_plugin.detectors.stored.fitting import Batches
+from dpn_plugin.detectors.stored.host_workarounds import score_of_logits
+from dpn_plugin.detectors.stored.reading import reads, stored_array
+from dpn_plugin.detectors.wiring import as_maps, device_of, models_of, preserved_state
+from dpn_plugin.errors import UserError
+from dpn_plugin.outputs import score_chunks
+
+#: some hosts compare every sample with every class and need B x K x D numbers for B x D features,
+#: so the chunks are smaller than those of logits
+FEATURE_BYTES = 2**18
+
+
+def scores(detector: Detector, outputs: Mapping[str, np.ndarray], batches: Batches) -> Tensor:
+    """
+    Return one score per sample; a larger one is more OOD.
+
+    :param detector: fitted, if it needs to be
+    :param outputs: ``logits`` and ``features`` of N samples
+    :param batches: the same samples, transformed, for detectors that read inputs
+    :raises NotApplicable: if ``outputs`` lacks what the detector reads
+    :raises UserError: if scores are not finite, or not one per sample
+    """
+    kind = reads(detector)
+    with preserved_state(models_of(detector)):
+        if kind == "inputs":
+            found = _of_inputs(detector, batches)
+        elif kind == "logits":
+            found = score_chunks(score_of_logits(detector), stored_array(detector, outputs, kind))
+        else:
+            features = stored_array(detector, outputs, kind)
+            found = score_chunks(_of_features(detector), features, FEATURE_BYTES)
+    return _checked(detector, found)
+
+
+def _of_features(detector: Detector) -> Callable[[Tensor], Tensor]:
+    if isinstance(detector, FeatureMapsDetector):
+        return lambda features: detector.predict_feature_maps(as_maps(features))
+    return detector.predict_features
+
+
+def _of_inputs(detector: Detector, batches: Batches) -> Tensor:
+    device = device_of(detector)  # not all hosts move inputs themselves
+    with torch.set_grad_enabled(isinstance(detector, GradientDetector)):
+        return torch.cat([detector.predict(x.to(device)).detach().cpu() for x, _ in batches()])
+
+
+def _checked(detector: Detector, found: Tensor) -> Tensor:
+    name = type(detector).__name__
+    if found.ndim != 1:
+        raise UserError(f"{name} gives scores of shape {tuple(found.shape)}, not one per sample.")
+    infinite = int((~torch.isfinite(found)).sum())
+    if infinite:
+        raise UserError(f"{name} gives {infinite} of {len(found)} scores that are not finite.")
+    return found

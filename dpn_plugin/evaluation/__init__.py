@@ -1,0 +1,36 @@
+"""Trained run x outputs x detectors -> figures, and their record."""
+
+from dpn_plugin.evaluation.evaluate import Evaluation
+from dpn_plugin.evaluation.plane import PLANE_SETS, plane_samples
+from dpn_plugin.evaluation.record import (
+    EVALUATION_FILE,
+    DetectorEvaluation,
+    EvaluationRecord,
+    OutputKeys,
+    ResultRow,
+    detector_code,
+    read_evaluation,
+)
+from dpn_plugin.evaluation.scorers import scorer_names
+from dpn_plugin.evaluation.warning_collector import (
+    WarningCollector,
+    collect_warnings,
+    join_messages,
+)
+
+__all__ = [
+    "EVALUATION_FILE",
+    "PLANE_SETS",
+    "DetectorEvaluation",
+    "Evaluation",
+    "EvaluationRecord",
+    "OutputKeys",
+    "ResultRow",
+    "WarningCollector",
+    "collect_warnings",
+    "detector_code",
+    "join_messages",
+    "plane_samples",
+    "read_evaluation",
+    "scorer_names",
+]

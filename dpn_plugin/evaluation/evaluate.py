@@ -1,0 +1,208 @@
+"""The evaluation of one trained run with every detector, or with those that are missing."""
+
+import re
+import time
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
+from importlib.metadata import version
+from pathlib import Path
+
+import torch
+
+from dpn_plugin.detectors import NotApplicable
+from dpn_plugin.errors import CannotWrite, UserError
+from dpn_plugin.evaluation.plane import PLANE_SETS
+from dpn_plugin.evaluation.record import (
+    DetectorEvaluation,
+    EvaluationRecord,
+    Identity,
+    OutputKeys,
+    detector_code,
+    read_evaluation,
+    write_evaluation,
+)
+from dpn_plugin.evaluation.rows import (
+    calibration_rows,
+    classification_rows,
+    detector_rows,
+    gap_rows,
+)
+from dpn_plugin.evaluation.scorers import Scorer, create_scorer, scorer_names
+from dpn_plugin.evaluation.warning_collector import WarningCollector
+from dpn_plugin.outputs import RunOutputs
+from dpn_plugin.runs import diagnose
+
+
+class PeakMemory:
+    """
+    The peak of memory since this object was created, above what was in use then.
+
+    On a GPU this is what torch allocates, elsewhere the resident memory of the process, where the
+    system (Linux) reports it.
+
+    :param device: where the work is done
+    """
+
+    def __init__(self, device: torch.device) -> None:
+        self.device = device
+        if device.type == "cuda":
+            torch.cuda.reset_peak_memory_stats(device)
+            self.before: int | None = torch.cuda.memory_allocated(device)
+        else:
+            with suppress(OSError):
+                Path("/proc/self/clear_refs").write_text("5")  # resets the peak
+            self.before = _status("VmRSS")
+
+    def measure(self) -> int | None:
+        """Return the peak so far in bytes, or ``None`` if it is unknown."""
+        if self.device.type == "cuda":
+            peak: int | None = torch.cuda.max_memory_allocated(self.device)
+        else:
+            peak = _status("VmHWM")
+        return None if peak is None or self.before is None else max(0, peak - self.before)
+
+
+def _status(name: str) -> int | None:
+    try:
+        found = re.search(rf"{name}:\s+(\d+) kB", Path("/proc/self/status").read_text("ascii"))
+    except OSError:
+        return None
+    return int(found[1]) * 1024 if found else None
+
+
+class Evaluation:
+    """
+    The evaluation of one run. What is on the disk already is not computed again.
+
+    :param outputs: the outputs of the run; they are collected between :meth:`required_sets` and
+        :meth:`complete`
+    :param detectors: names of the wanted detectors
+    :param folder: where ``evaluation.json`` is, or will be
+    :param tune: search the detectors' hyper-parameters on held-out data
+    :param again: detectors that are evaluated even if their figures are known
+    :param warnings: receives warnings
+    """
+
+    def __init__(
+        self,
+        outputs: RunOutputs,
+        detectors: Sequence[str],
+        folder: Path,
+        *,
+        tune: bool,
+        again: Collection[str] = (),
+        warnings: WarningCollector,
+    ) -> None:
+        self.outputs, self.folder, self.tune, self.warnings = outputs, folder, tune, warnings
+        self.names = scorer_names(outputs.run.method, detectors)
+        self.again = again
+        self.test_sets = [
+            name for name in outputs.samples if name.partition(".")[0] in ("near", "far")
+        ]
+        self.scorers: dict[str, Scorer | Exception] = {}
+        self.record: EvaluationRecord | None = None
+
+    def required_sets(self) -> list[str]:
+        """Find out what is missing, and return the sets whose outputs :meth:`complete` reads."""
+        record = read_evaluation(self.folder)
+        if record is not None and record.identity == self._identity():
+            self.record = record
+        missing = self.record.missing(self.names, self.tune) if self.record else self.names
+        wanted = [name for name in self.names if name in missing or name in self.again]
+        self.scorers = {name: self._create_scorer(name) for name in wanted}
+        # those of test sets are also required if all figures are known: the report reads them
+        plane = [name for name in PLANE_SETS if name in self.outputs.samples]
+        required = ["in_domain_test", *self.test_sets, *plane]
+        if self.record is None:
+            required += self.outputs.held_out_names
+        for scorer in self.scorers.values():
+            required += scorer.required_sets if isinstance(scorer, Scorer) else ()
+        return list(dict.fromkeys(required))
+
+    def complete(self, on_detector: Callable[[str], None]) -> EvaluationRecord:
+        """
+        Compute and store what is missing, and return the record of all detectors so far.
+
+        :param on_detector: called with the name of each detector before it is evaluated
+        """
+        record = self.record
+        if record is None:
+            record = self._evaluate_general()
+            write_evaluation(self.folder, record)
+        for name in list(self.scorers):
+            on_detector(name)
+            # popped, because a fitted detector may hold a copy of the training features
+            record.detectors[name] = self._evaluate_detector(name, self.scorers.pop(name))
+            write_evaluation(self.folder, record)
+        return record
+
+    def _create_scorer(self, name: str) -> Scorer | Exception:
+        try:
+            return create_scorer(self.outputs, name, self.tune)
+        except Exception as error:  # of a plugin's detector; reported when it is evaluated
+            return error
+
+    def _identity(self) -> Identity:
+        hashes = {name: key.hash for name, key in self.outputs.keys.items()}
+        versions = {name: version(name) for name in ("dpn-plugin", "pytorch-ood")}
+        return Identity(outputs=hashes, versions=versions)
+
+    def _evaluate_general(self) -> EvaluationRecord:
+        start, before = time.perf_counter(), len(self.warnings.messages)
+        outputs, run = self.outputs, self.outputs.run
+        for problem in diagnose(run):
+            self.warnings.add(problem)
+        test = outputs.arrays("in_domain_test")
+        ood = {name: outputs.arrays(name) for name in self.test_sets}
+        rows = classification_rows(test)
+        rows += calibration_rows(outputs.held_out(), test, ood)
+        if not run.method.averages and not run.method.has_ood_classifier:
+            rows += gap_rows(test, ood)
+        networks = run.record.networks.values()
+        return EvaluationRecord(
+            identity=self._identity(),
+            backbone=run.config.backbone,
+            method=run.config.method,
+            seed=run.config.seed,
+            data={name: outputs.keys[name].data for name in ("in_domain_test", *self.test_sets)},
+            code=run.record.code,
+            outputs=self._output_keys(),
+            general=rows,
+            warnings=self.warnings.since(before),
+            training_seconds=sum(network.seconds for network in networks),
+            seconds=round(time.perf_counter() - start, 3),
+        )
+
+    def _output_keys(self) -> OutputKeys:
+        groups: dict[str, dict[str, str]] = {}
+        for name in (*self.test_sets, *PLANE_SETS):
+            group, _, set_name = name.partition(".")
+            if name in self.outputs.keys:
+                groups.setdefault(group, {})[set_name] = self.outputs.keys[name].hash
+        return OutputKeys(in_domain_test=self.outputs.keys["in_domain_test"].hash, **groups)
+
+    def _evaluate_detector(self, name: str, scorer: Scorer | Exception) -> DetectorEvaluation:
+        start, before = time.perf_counter(), len(self.warnings.messages)
+        memory = PeakMemory(self.outputs.processes.device)
+        found = DetectorEvaluation(tuned=self.tune, code=detector_code(name))
+        try:
+            if isinstance(scorer, Exception):
+                raise scorer
+            found.hyperparameters = scorer.fit()
+            in_scores = scorer.score("in_domain_test")
+            out_scores = {each: scorer.score(each) for each in self.test_sets}
+            test = self.outputs.arrays("in_domain_test")
+            found.rows = detector_rows(name, in_scores, out_scores, test)
+        except CannotWrite:
+            raise  # not a property of the detector
+        except NotApplicable as error:
+            found.reason = f"not applicable: {error}"
+        except UserError as error:
+            found.reason = str(error)
+        except Exception as error:  # of a plugin's detector; the others go on
+            found.reason = f"failed: {type(error).__name__}: {error}"
+            found.failed = True  # it is tried again, because more memory may be free then
+        found.warnings = self.warnings.since(before)
+        found.seconds = round(time.perf_counter() - start, 3)
+        found.peak_memory = memory.measure()
+        return found

@@ -1,0 +1,126 @@
+"""From outputs and scores to rows of ``results.csv``."""
+
+import warnings
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from dpn_plugin.detectors import GaussianKL, representation
+from dpn_plugin.evaluation.record import ResultRow
+from dpn_plugin.metrics import (
+    calibration_metrics,
+    edl_confidence,
+    fit_temperature,
+    fit_translation,
+    misclassification_metrics,
+    ood_metrics,
+    softmax_confidence,
+)
+from dpn_plugin.outputs import score_chunks
+
+Arrays = Mapping[str, np.ndarray]
+
+
+def classification_rows(test: Arrays) -> list[ResultRow]:
+    """Return the accuracy on in-domain test data."""
+    accuracy = float(_is_correct(test).double().mean())
+    return [ResultRow(task="classification", metric="accuracy", value=accuracy)]
+
+
+def detector_rows(
+    detector: str, in_scores: Tensor, out_scores: Mapping[str, Tensor], test: Arrays
+) -> list[ResultRow]:
+    """
+    Return OOD detection per set and group, and misclassification detection.
+
+    :param detector: its name
+    :param in_scores: of in-domain test samples
+    :param out_scores: of OOD samples, by ``group.name``
+    :param test: outputs for the in-domain test samples
+    """
+    rows = []
+    for name, scores in out_scores.items():
+        rows += _rows("ood", ood_metrics(in_scores, scores), name, detector)
+    found = misclassification_metrics(in_scores, _is_correct(test))
+    rows += _rows("misclassification", found, "", detector)
+    return _with_group_means(rows)
+
+
+def calibration_rows(held_out: Arrays, test: Arrays, ood: Mapping[str, Arrays]) -> list[ResultRow]:
+    """
+    Return the paper's calibration error: equal shares of in-domain and OOD samples, after one
+    number was fitted on held-out in-domain data (a temperature; a translation for evidential
+    networks).
+
+    :param held_out: outputs for held-out samples
+    :param test: outputs for in-domain test samples
+    :param ood: outputs for OOD samples, by ``group.name``
+    """
+    evidential = "evidence_logits" in test
+    name = "evidence_logits" if evidential else "logits"
+    fit = fit_translation if evidential else fit_temperature
+    confidence_of = edl_confidence if evidential else softmax_confidence
+    inside = held_out["labels"] >= 0
+    logits, labels = (torch.from_numpy(held_out[each][inside]) for each in (name, "labels"))
+    fitted = fit(logits, labels)
+
+    def confidence(arrays: Arrays) -> Tensor:
+        return score_chunks(lambda logits: confidence_of(logits, fitted), arrays[name])
+
+    in_confidence, correct = confidence(test), _is_correct(test)
+    rows = []
+    for set_name, arrays in ood.items():
+        found = calibration_metrics(in_confidence, correct, confidence(arrays))
+        rows += _rows("calibration", found, set_name)
+    in_domain = calibration_metrics(in_confidence, correct)
+    rows += _rows("calibration", {f"in_domain_{m}": v for m, v in in_domain.items()})
+    return _with_group_means(rows)
+
+
+def gap_rows(test: Arrays, ood: Mapping[str, Arrays]) -> list[ResultRow]:
+    """Return the Gaussian-KL gap between in-domain test samples and every OOD set."""
+    in_points, correct = score_chunks(representation, test["logits"]), _is_correct(test)
+    rows = []
+    for name, arrays in ood.items():
+        out_points = score_chunks(representation, arrays["logits"])
+        is_ood = torch.arange(len(in_points) + len(out_points)) >= len(in_points)
+        all_correct = torch.cat([correct, torch.zeros(len(out_points), dtype=torch.bool)])
+        points = torch.cat([in_points, out_points])
+        try:
+            gap = GaussianKL().fit_points(points, all_correct, is_ood).gap()
+        except ValueError as error:
+            warnings.warn(f"There is no Gaussian-KL gap to {name}: {error}")
+            continue
+        rows += _rows("gap", gap, name)
+    return _with_group_means(rows)
+
+
+def _rows(
+    task: str, metrics: Mapping[str, float], dataset: str = "", detector: str = ""
+) -> list[ResultRow]:
+    return [
+        ResultRow(task=task, detector=detector, dataset=dataset, metric=metric, value=value)
+        for metric, value in metrics.items()
+    ]
+
+
+def _with_group_means(rows: Iterable[ResultRow]) -> list[ResultRow]:
+    """Return the rows, with sets by their names alone, and the mean of every group's sets."""
+    values: dict[tuple[str, str, str, str], list[float]] = {}
+    found = []
+    for row in rows:
+        group, dot, name = row.dataset.partition(".")
+        found.append(row.model_copy(update={"dataset": name}) if dot else row)
+        if dot:
+            key = row.task, row.detector, group, row.metric
+            values.setdefault(key, []).append(row.value)
+    for (task, detector, group, metric), each in values.items():
+        found += _rows(task, {metric: float(np.mean(each))}, group, detector)
+    return found
+
+
+def _is_correct(arrays: Arrays) -> Tensor:
+    predicted = score_chunks(lambda logits: logits.argmax(dim=1), arrays["logits"])
+    return predicted == torch.from_numpy(np.array(arrays["labels"]))

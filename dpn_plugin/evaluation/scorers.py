@@ -1,0 +1,143 @@
+"""From the name of a detector to the scores of every test set."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from dpn_plugin.detectors import GaussianKL, NotApplicable, create_detector, fit, scores, tune
+from dpn_plugin.outputs import RunOutputs, score_chunks
+from dpn_plugin.runs import Method
+
+#: the score of a network that separates in-domain from OOD samples, in place of a detector
+BINARY = "binary"
+
+#: what averaged predictions can be scored by, as in the paper
+_FOR_AVERAGES = ("dpn-maxp", "dpn-entropy", "dpn-mi")
+
+
+def scorer_names(method: Method, detectors: Sequence[str]) -> list[str]:
+    """Return what a run is scored with: the detectors, or the OOD classifier that it has."""
+    return [BINARY] if method.has_ood_classifier else list(detectors)
+
+
+class Scorer:
+    """
+    Scores the test sets of one run.
+
+    :cvar required_sets: the sets, besides the test sets, whose outputs :meth:`fit` reads
+    """
+
+    required_sets: Sequence[str] = ()
+
+    def __init__(self, outputs: RunOutputs) -> None:
+        self.outputs = outputs
+
+    def fit(self) -> dict[str, Any]:
+        """Fit to outputs that are no test data; return the hyper-parameters that were chosen."""
+        return {}
+
+    def score(self, set_name: str) -> Tensor:
+        """Return the scores of a test set; a larger one is more OOD."""
+        raise NotImplementedError
+
+
+class DetectorScorer(Scorer):
+    """
+    Scores with a detector that is wired to the run's classifier.
+
+    :param outputs: of the run that is scored
+    :param name: of the detector
+    :param tuned: search the detector's hyper-parameters on held-out data, if there are outliers
+    """
+
+    def __init__(self, outputs: RunOutputs, name: str, tuned: bool) -> None:
+        super().__init__(outputs)
+        self.detector = create_detector(name, outputs.load_predictor().classifier)
+        self.detector.to(outputs.processes.device)
+        held_out = outputs.held_out_names
+        self.tuned = tuned and self._is_tunable()
+        if isinstance(self.detector, GaussianKL):
+            # training samples are all classified correctly; it needs some that are not, and OOD
+            self.required_sets = held_out
+        elif self.tuned:
+            self.required_sets = ["train", *held_out]
+        elif self.detector.requires_fit:
+            self.required_sets = ["train"]
+
+    def fit(self) -> dict[str, Any]:
+        """Fit to training data, or to held-out data; see :class:`Scorer`."""
+        outputs = self.outputs
+        held_out_batches = outputs.batches(*outputs.held_out_names)
+        if isinstance(self.detector, GaussianKL):
+            fit(self.detector, outputs.held_out(), held_out_batches)
+        elif self.tuned:
+            train = outputs.arrays("train"), outputs.batches("train")
+            return tune(self.detector, *train, outputs.held_out(), held_out_batches)
+        elif self.required_sets:
+            fit(self.detector, outputs.arrays("train"), outputs.batches("train"))
+        return {}
+
+    def score(self, set_name: str) -> Tensor:
+        """Return the scores of a test set."""
+        arrays, batches = self.outputs.arrays(set_name), self.outputs.batches(set_name)
+        return scores(self.detector, arrays, batches)
+
+    def _is_tunable(self) -> bool:
+        return bool(
+            self.detector.hyperparameter_space
+            and not isinstance(self.detector, GaussianKL)
+            and "held_out_outliers" in self.outputs.samples
+        )
+
+
+class AverageScorer(Scorer):
+    """
+    Scores averaged predictions, of an ensemble or of passes with dropout.
+
+    :param outputs: of the run that is scored
+    :param name: of the detector
+    :raises NotApplicable: if averaged predictions have no such score
+    """
+
+    def __init__(self, outputs: RunOutputs, name: str) -> None:
+        super().__init__(outputs)
+        if name not in _FOR_AVERAGES:
+            raise NotApplicable(
+                f"{outputs.run.method.name} averages predictions, which have no {name} score; "
+                f"those with one are {', '.join(_FOR_AVERAGES)}."
+            )
+        self.detector = None if name == "dpn-mi" else create_detector(name)
+
+    def score(self, set_name: str) -> Tensor:
+        """Return the scores of a test set."""
+        arrays = self.outputs.arrays(set_name)
+        if self.detector is None:
+            return torch.from_numpy(arrays["mutual_information"].copy())
+        return score_chunks(self.detector.predict_logits, arrays["logits"])
+
+
+class OODClassifierScorer(Scorer):
+    """Scores with the log-odds of the run's second network."""
+
+    def score(self, set_name: str) -> Tensor:
+        """Return the scores of a test set."""
+        logits = torch.from_numpy(self.outputs.arrays(set_name)["ood_logits"].copy())
+        return logits[:, 1] - logits[:, 0]
+
+
+def create_scorer(outputs: RunOutputs, name: str, tuned: bool) -> Scorer:
+    """
+    Create the scorer of this name for a run.
+
+    :param outputs: of the run that is scored
+    :param name: of a detector, or ``"binary"`` for the run's own OOD classifier
+    :param tuned: search the detector's hyper-parameters on held-out data
+    :raises UserError: if the run cannot be scored with it
+    """
+    if name == BINARY:
+        return OODClassifierScorer(outputs)
+    if outputs.run.method.averages:
+        return AverageScorer(outputs, name)
+    return DetectorScorer(outputs, name, tuned)

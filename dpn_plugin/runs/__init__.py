@@ -1,0 +1,70 @@
+"""The run folder: configuration, recipe, method, record, checkpoints, and the trained networks."""
+
+from dpn_plugin.runs.checkpoint import Checkpoints, TrainerState, write_weights
+from dpn_plugin.runs.config import LARGEST_IMAGE, Recipe, TrainConfig, list_recipes
+from dpn_plugin.runs.diagnosis import diagnose
+from dpn_plugin.runs.folder import (
+    describe_changes,
+    load_or_create_record,
+    remove_checkpoints,
+    remove_leftovers,
+    remove_run,
+)
+from dpn_plugin.runs.held_out import (
+    HELD_OUT_FILE,
+    predict_logits,
+    read_held_out,
+    write_held_out,
+)
+from dpn_plugin.runs.history import plot_history, write_history
+from dpn_plugin.runs.methods import Method, Network, method_of, training_code
+from dpn_plugin.runs.predictor import Predictor
+from dpn_plugin.runs.record import (
+    CHECKPOINTS,
+    PACKAGES,
+    RUN_FILE,
+    EpochRecord,
+    NetworkRecord,
+    RunRecord,
+    read_run_record,
+    write_run_record,
+)
+from dpn_plugin.runs.trained_run import TrainedRun, create_network, open_run
+
+__all__ = [
+    "CHECKPOINTS",
+    "HELD_OUT_FILE",
+    "LARGEST_IMAGE",
+    "PACKAGES",
+    "RUN_FILE",
+    "Checkpoints",
+    "EpochRecord",
+    "Method",
+    "Network",
+    "NetworkRecord",
+    "Predictor",
+    "Recipe",
+    "RunRecord",
+    "TrainConfig",
+    "TrainedRun",
+    "TrainerState",
+    "create_network",
+    "describe_changes",
+    "diagnose",
+    "list_recipes",
+    "load_or_create_record",
+    "method_of",
+    "open_run",
+    "plot_history",
+    "predict_logits",
+    "read_held_out",
+    "read_run_record",
+    "remove_checkpoints",
+    "remove_leftovers",
+    "remove_run",
+    "training_code",
+    "write_held_out",
+    "write_history",
+    "write_run_record",
+    "write_weights",
+]

@@ -1,0 +1,133 @@
+"""The training methods of the paper, as data."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from typing import Any
+
+from dpn_plugin.errors import UserError
+from dpn_plugin.plugins import KINDS, code_identity, registry, takes
+from dpn_plugin.runs.config import TrainConfig
+
+#: options of a method itself; all others are options of its loss
+_COUNTS = ("members", "passes")
+
+
+@dataclass(frozen=True)
+class Network:
+    """
+    One network of a method.
+
+    :param name: name of its weights file
+    :param is_ood_classifier: it has two classes, in-domain (0) and OOD (1), instead of the classes
+        of the data
+    :param in_domain_only: it is trained without the outliers that another network of the method
+        needs
+    """
+
+    name: str
+    is_ood_classifier: bool = False
+    in_domain_only: bool = False
+
+
+@dataclass(frozen=True)
+class Method:
+    """
+    What a method trains, and how its networks are used at test time.
+
+    :param name: its name
+    :param loss: name of the loss
+    :param loss_options: keyword arguments of the loss
+    :param needs_outliers: whether it is trained with OOD samples
+    :param gamma_option: the argument of the loss that weights OOD samples
+    :param adam_only: SGD of a recipe is replaced by Adam at 5e-4, as in the paper
+    :param members: number of classifiers, averaged at test time
+    :param passes: number of passes with dropout, averaged at test time
+    :param evidence: how outputs become log-concentrations, for evidential networks
+    :param has_ood_classifier: a second network beside the classifier gives the outlier score
+    """
+
+    name: str
+    loss: str
+    loss_options: Mapping[str, Any] = field(default_factory=dict)
+    needs_outliers: bool = False
+    gamma_option: str | None = None
+    adam_only: bool = False
+    members: int = 1
+    passes: int = 1
+    evidence: str | None = None
+    has_ood_classifier: bool = False
+
+    @property
+    def networks(self) -> tuple[Network, ...]:
+        """The networks to train, one after the other."""
+        if self.members > 1:
+            return tuple(Network(f"member-{i}") for i in range(self.members))
+        if self.has_ood_classifier:
+            classifier = Network("classifier", in_domain_only=True)
+            return classifier, Network("binary", is_ood_classifier=True)
+        return (Network("classifier"),)
+
+    @property
+    def averages(self) -> bool:
+        """Whether predictions are averages over members or passes."""
+        return self.members > 1 or self.passes > 1
+
+
+BASELINE = Method("baseline", "ce")
+OE = Method("oe", "oe", needs_outliers=True, gamma_option="alpha")
+EDL = Method("edl", "edl", loss_options={"evidence": "relu"}, evidence="relu")
+DPN_FWD = Method("dpn-fwd", "dpn-fwd", needs_outliers=True, gamma_option="gamma", adam_only=True)
+DPN_REV = Method("dpn-rev", "dpn-rev", needs_outliers=True, gamma_option="gamma", adam_only=True)
+DPN_PLUS = Method("dpn-plus", "dpn-plus", needs_outliers=True, gamma_option="gamma")
+DPN_MINUS = Method("dpn-minus", "dpn-minus", needs_outliers=True, gamma_option="gamma")
+BINARY = Method("binary", "ce", needs_outliers=True, has_ood_classifier=True)
+MCDP = Method("mcdp", "ce", passes=10)
+DEEP_ENSEMBLE = Method("deep-ensemble", "ce", members=3)
+
+
+def method_of(config: TrainConfig) -> Method:
+    """
+    Return the method of a configuration, with the configuration's options.
+
+    :raises UserError: if there is no such method
+    """
+    method: Method = registry.load("methods", config.method)
+    options: dict[str, Any] = {**method.loss_options, **config.options}
+    _check_names(method, config.options)
+    for key in _COUNTS:
+        if key in config.options:
+            method = replace(method, **{key: _check_count(method, key, options.pop(key))})
+    evidence = None if method.evidence is None else options.get("evidence", method.evidence)
+    return replace(method, loss_options=options, evidence=evidence)
+
+
+def training_code(config: TrainConfig) -> dict[str, str]:
+    """
+    Return the identity of the plugins' code that decides the weights, by kind and name.
+
+    Code that the recorded versions identify is left out.
+    """
+    names = {"methods": config.method, "backbones": config.backbone}
+    names["losses"] = method_of(config).loss
+    found = {f"{KINDS[kind]} {name}": code_identity(kind, name) for kind, name in names.items()}
+    return {name: identity for name, identity in found.items() if identity}
+
+
+def _check_names(method: Method, options: Iterable[str]) -> None:
+    """Refuse a misspelt count; the loss, which takes all other options, would not know it."""
+    counts = [key for key in _COUNTS if getattr(method, key) > 1]
+    for name in options:
+        close = get_close_matches(name, counts, n=1)
+        if name not in counts and close and not takes(registry.load("losses", method.loss), name):
+            raise UserError(
+                f"Method {method.name!r} has no option {name!r}. Did you mean {close[0]!r}?"
+            )
+
+
+def _check_count(method: Method, key: str, value: Any) -> Any:
+    if getattr(method, key) == 1:
+        raise UserError(f"Method {method.name!r} has no option {key!r}.")
+    if not isinstance(value, int) or value < 2:
+        raise UserError(f"{key} must be a whole number of 2 or more, not {value!r}.")
+    return value

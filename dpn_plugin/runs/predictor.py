@@ -1,0 +1,84 @@
+"""The networks of a trained run at test time: one call gives everything that detectors need."""
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor, nn
+
+from dpn_plugin.backbones import Backbone, mc_dropout
+from dpn_plugin.losses import evidential_log_concentration
+from dpn_plugin.runs.trained_run import TrainedRun
+
+
+class Predictor(nn.Module):
+    """
+    The networks of a run, used as its method requires: alone, averaged over members or over passes
+    with dropout, or with a second network that separates in-domain from OOD samples.
+
+    :param run: a finished run
+    """
+
+    def __init__(self, run: TrainedRun) -> None:
+        super().__init__()
+        self.method = run.method
+        self.backbones = nn.ModuleList(run.load_network(each) for each in run.method.networks)
+        self.seed = run.config.seed
+        self.eval()
+
+    @property
+    def classifier(self) -> Backbone:
+        """The network that classifies, or the first of an ensemble."""
+        backbone = self.backbones[0]
+        assert isinstance(backbone, Backbone)
+        return backbone
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return log-concentrations (log-probabilities if predictions are averaged), B x K."""
+        return self.outputs(x)["logits"]
+
+    def outputs(self, x: Tensor) -> dict[str, Tensor]:
+        """
+        Return everything that detectors need about a batch.
+
+        ``logits`` as :meth:`forward` gives them. ``features`` of the classifier, unless predictions
+        are averaged; then ``mutual_information`` of prediction and member. ``ood_logits``, B x 2,
+        if a second network separates OOD samples. ``evidence_logits``, the raw outputs, for
+        evidential networks.
+
+        :param x: a batch, transformed
+        """
+        if self.method.averages:
+            return _average(self._log_probabilities(x))
+        outputs = self.classifier.outputs(x)
+        found = {"logits": self._log_concentrations(outputs.logits), "features": outputs.features}
+        if self.method.evidence is not None:
+            found["evidence_logits"] = outputs.logits
+        if self.method.has_ood_classifier:
+            found["ood_logits"] = self.backbones[1](x)
+        return found
+
+    def _log_concentrations(self, logits: Tensor) -> Tensor:
+        if self.method.evidence is None:
+            return logits
+        return evidential_log_concentration(logits, self.method.evidence)
+
+    def _log_probabilities(self, x: Tensor) -> Tensor:
+        """Return the log-probabilities of all members or passes, M x B x K."""
+        passes = self._dropout_passes(x) if self.method.passes > 1 else self._members(x)
+        return torch.log_softmax(torch.stack(list(passes)).float(), dim=-1)
+
+    def _members(self, x: Tensor) -> Iterator[Tensor]:
+        return (backbone(x) for backbone in self.backbones)
+
+    def _dropout_passes(self, x: Tensor) -> Iterator[Tensor]:
+        # a random stream of its own: results neither depend on the caller's nor change it
+        with torch.random.fork_rng(), mc_dropout(self.classifier):
+            torch.manual_seed(self.seed)
+            for _ in range(self.method.passes):
+                yield self.classifier(x)
+
+
+def _average(log_p: Tensor) -> dict[str, Tensor]:
+    mean = torch.logsumexp(log_p, dim=0) - torch.log(torch.tensor(float(len(log_p))))
+    divergence = (log_p.exp() * (log_p - mean)).sum(dim=-1)
+    return {"logits": mean, "mutual_information": divergence.mean(dim=0).clamp(min=0)}

@@ -1,0 +1,194 @@
+"""The data of a training run: what it is trained on, and what is held out for selection."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from dpn_plugin._distributed import Processes
+from dpn_plugin.backbones import Backbone
+from dpn_plugin.data import (
+    Batches,
+    DatasetCache,
+    Samples,
+    Transform,
+    channel_statistics,
+    check_no_overlap,
+    fingerprint,
+    hold_out,
+)
+from dpn_plugin.errors import UserError, choices
+from dpn_plugin.plugins import registry
+from dpn_plugin.runs import Method, Network, Recipe, TrainConfig
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """
+    The samples of a training run.
+
+    :param train: in-domain samples to train on
+    :param held_out: in-domain samples for selection
+    :param outliers: OOD samples to train on
+    :param held_out_outliers: OOD samples for selection
+    """
+
+    train: Samples
+    held_out: Samples
+    outliers: Samples | None = None
+    held_out_outliers: Samples | None = None
+
+    @property
+    def num_classes(self) -> int:
+        """Number of in-domain classes."""
+        return len(self.train.classes)
+
+    @property
+    def parts(self) -> dict[str, Samples]:
+        """The parts that there are, by name."""
+        return {name: samples for name, samples in vars(self).items() if samples is not None}
+
+    @property
+    def held_out_parts(self) -> list[Samples]:
+        """The held-out samples, in-domain and, if there are any, OOD."""
+        return [each for each in (self.held_out, self.held_out_outliers) if each is not None]
+
+    def for_network(self, network: Network) -> "TrainingData":
+        """Return the samples that ``network`` is trained on, with the labels that it learns."""
+        if network.in_domain_only:
+            return TrainingData(self.train, self.held_out)
+        if not network.is_ood_classifier:
+            return self
+        return TrainingData(
+            train=_relabel(self.train, 0),
+            held_out=_relabel(self.held_out, 0),
+            outliers=_relabel(self.outliers, 1),
+            held_out_outliers=_relabel(self.held_out_outliers, 1),
+        )
+
+    def create_transform(self, backbone: Backbone) -> Transform:
+        """Return what brings a batch to ``backbone``, normalised by the training data."""
+        if self.train.inputs.ndim == 2:
+            dimensions = self.train.inputs.shape[1]
+            return Transform((0.0,) * dimensions, (1.0,) * dimensions)
+        mean, std = channel_statistics(self.train)
+        # a constant channel carries no information, but must not divide by zero
+        std = tuple(value if value > 1e-6 else 1.0 for value in std)
+        return Transform(mean, std, (backbone.input_size[1], backbone.input_size[2]))
+
+    def compute_fingerprints(self) -> dict[str, str]:
+        """Return the hash of every part."""
+        return {name: fingerprint(samples) for name, samples in self.parts.items()}
+
+
+class PairedBatches:
+    """
+    In-domain and outlier batches side by side, in an order that follows from seed and step.
+
+    An epoch is one pass over the in-domain data; outliers continue beside it.
+
+    :param data: the training data
+    :param recipe: the sizes of the batches of each process
+    :param processes: which share every batch
+    :param seed: of the order
+    """
+
+    def __init__(self, data: TrainingData, recipe: Recipe, processes: Processes, seed: int) -> None:
+        rank, world = processes.rank, processes.world
+        size = min(recipe.batch_size, len(data.train) // world)
+        self.in_domain = Batches(
+            data.train, size, shuffle=True, seed=seed, rank=rank, world=world, drop_last=True
+        )
+        self.outliers = None
+        if data.outliers is not None:
+            size = recipe.outlier_batch_size
+            self.outliers = Batches(
+                data.outliers, size, shuffle=True, seed=seed + 1, rank=rank, world=world
+            )
+
+    def __len__(self) -> int:
+        """Steps in an epoch."""
+        return len(self.in_domain)
+
+    def rest_of(self, epoch: int, step: int) -> Iterator[tuple[Tensor, Tensor]]:
+        """
+        Return inputs and labels of the remaining steps of an epoch.
+
+        :param epoch: number of the epoch
+        :param step: steps done since the start of the training
+        """
+        in_domain = self.in_domain.epoch(epoch, step - epoch * len(self))
+        if self.outliers is None:
+            yield from in_domain
+            return
+        for (x, y), (x_out, y_out) in zip(in_domain, self.outliers.forever(step), strict=False):
+            yield torch.cat([x, x_out]), torch.cat([y, y_out])
+
+
+def load_in_domain(config: TrainConfig, datasets: DatasetCache) -> tuple[Samples, Samples | None]:
+    """
+    Return the in-domain samples for training and selection, and those kept back for tests.
+
+    :raises UserError: if there are fewer than two classes
+    """
+    size = config.recipe.image_size
+    image_size = None if size is None else (size, size)
+    samples = datasets.load(
+        config.in_domain, image_size=image_size, channels=config.channels, in_domain=True
+    )
+    if len(samples.classes) < 2:
+        raise UserError(f"{samples.name} must have at least 2 classes, not {len(samples.classes)}.")
+    return hold_out(samples, config.hold_back, seed=0) if config.hold_back else (samples, None)
+
+
+def load_training_data(config: TrainConfig, method: Method, datasets: DatasetCache) -> TrainingData:
+    """
+    Load the data of a training run.
+
+    :param config: what to load
+    :param method: decides whether outliers are needed
+    :param datasets: where the data is
+    :raises UserError: if data is missing or does not fit
+    """
+    samples, _ = load_in_domain(config, datasets)
+    train, held_out = hold_out(samples, config.recipe.hold_out, config.seed)
+    if not method.needs_outliers:
+        return TrainingData(train, held_out)
+    outliers = _load_outliers(config, method, samples, datasets)
+    kept, held_out_outliers = hold_out(outliers, config.recipe.hold_out, config.seed)
+    return TrainingData(train, held_out, kept, held_out_outliers)
+
+
+def _load_outliers(
+    config: TrainConfig, method: Method, samples: Samples, datasets: DatasetCache
+) -> Samples:
+    if not config.outliers:
+        names = registry.list_methods()
+        without = [n for n in names if not registry.load("methods", n).needs_outliers]
+        raise UserError(
+            f"Method {method.name!r} needs outliers to train with, and none were given. "
+            f"Methods that need none: {choices(without)}."
+        )
+    sets = [datasets.load_like(samples, spec) for spec in config.outliers]
+    shape = tuple(samples.inputs.shape[1:])
+    for each in sets:
+        if tuple(each.inputs.shape[1:]) != shape:
+            raise UserError(
+                f"{each.name} has inputs of shape {tuple(each.inputs.shape[1:])}, the "
+                f"in-domain data of {shape}."
+            )
+    loaded = [(spec.name, spec, each) for spec, each in zip(config.outliers, sets, strict=True)]
+    check_no_overlap(loaded, [], [("in_domain", config.in_domain, samples)])
+    return Samples(
+        torch.cat([each.inputs for each in sets]),
+        torch.cat([each.labels for each in sets]),
+        " and ".join(each.name for each in sets),
+    )
+
+
+def _relabel(samples: Samples | None, label: int) -> Samples:
+    if samples is None:
+        raise ValueError("an OOD classifier is trained with outliers")
+    labels = torch.full_like(samples.labels, label)
+    return replace(samples, labels=labels, classes=("in-domain", "ood"))
