@@ -16,8 +16,8 @@ from typer.testing import CliRunner
 
 from dpn_plugin.cli import app
 
-#: how long a command may take, in seconds
-PATIENCE = 30
+#: how long a command may take, in seconds; generous, because only one that waits forever is wrong
+PATIENCE = 180
 #: typer prints a wrong option or argument in a box, below the usage of the command
 _BOX = re.compile("^[│╭╰].*$", re.MULTILINE)
 
