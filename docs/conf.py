@@ -11,7 +11,13 @@ project = "dpn-plugin"
 author = "The dpn-plugin developers"
 release = version = installed_version("dpn-plugin")
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.doctest", "sphinx.ext.mathjax"]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.doctest",
+    "sphinx.ext.mathjax",
+    "sphinx_design",
+]
 myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence"]
 myst_heading_anchors = 3
 # the examples of plugins.md use the plugin without installing it

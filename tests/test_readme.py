@@ -33,9 +33,15 @@ def test_commands_run(command: str, tmp_path: Path) -> None:
 
 def test_tox_environments_have_descriptions() -> None:
     described = (README.parent / "tox.ini").read_text("utf-8")
-    jobs = [shlex.split(command)[2] for command in COMMANDS if command.startswith("tox -e")]
-    assert jobs
+    jobs = re.findall(r"tox (?:run )?-e (\S+)", "\n".join(COMMANDS))
+    assert {"quickstart", "tests"} < set(jobs)
     assert all(f"[testenv:{job}]\ndescription" in described for job in jobs)
+
+
+def test_ci_runs_the_test_command() -> None:
+    commands = [command for command in COMMANDS if command.endswith("-e tests")]
+    assert len(commands) == 1
+    assert commands[0].rpartition("&& ")[2] in (README.parent / ".ci" / "run").read_text("utf-8")
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
