@@ -32,6 +32,7 @@ def desk(whole_desk: Desk, monkeypatch: pytest.MonkeyPatch) -> Desk:
     monkeypatch.chdir(whole_desk.folder)
     monkeypatch.syspath_prepend(whole_desk.folder)
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
     for name in (
         "DPN_DATA_ROOT",
         "RANK",
