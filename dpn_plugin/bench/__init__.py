@@ -7,8 +7,10 @@ from dpn_plugin.bench.execution import LocalExecutor, PoolExecutor, RayExecutor
 from dpn_plugin.bench.plan import Plan, Request, make_plan
 from dpn_plugin.bench.planned_run import PlannedRun
 from dpn_plugin.bench.record import BENCH_FILE, BenchRecord, DataRecord, read_bench_record
+from dpn_plugin.bench.sharing import count_trainings
 from dpn_plugin.bench.suite import Suite
 from dpn_plugin.bench.suite_files import copy_suite, load_suite, read_suite_text
+from dpn_plugin.bench.variants import split_names
 
 __all__ = [
     "BENCH_FILE",
@@ -26,10 +28,12 @@ __all__ = [
     "Suite",
     "check_plan",
     "copy_suite",
+    "count_trainings",
     "load_suite",
     "load_suite_data",
     "make_plan",
     "read_bench_record",
     "read_suite_text",
     "run_benchmark",
+    "split_names",
 ]

@@ -20,6 +20,7 @@ from dpn_plugin.bench.plan import Plan
 from dpn_plugin.bench.planned_run import PlannedRun
 from dpn_plugin.bench.record import NotRun
 from dpn_plugin.bench.results import write_results
+from dpn_plugin.bench.sharing import sibling_folders
 from dpn_plugin.errors import CannotWrite, UserError
 from dpn_plugin.evaluation import (
     Evaluation,
@@ -130,6 +131,7 @@ class Benchmark:
                 is_ours=True,
                 monitor=monitor,
                 data=data,
+                siblings=sibling_folders(run, self.plan.runs, self.plan.out),
             )
         if trained.record.data != data.compute_fingerprints():
             raise UserError(
@@ -148,6 +150,7 @@ class Benchmark:
             outputs,
             self.plan.detectors,
             run.folder,
+            method=run.method,
             tune=self.plan.tune,
             again=self.plan.again,
             warnings=self.warnings,

@@ -34,7 +34,7 @@ def _problems(plan: Plan, config: TrainConfig, data: SuiteData) -> Iterator[NotR
     except UserError as error:
         yield NotRun(backbone=config.backbone, reason=str(error))
         return
-    methods = {run.config.method: method_of(run.config) for run in plan.runs}
+    methods = {run.method: method_of(run.config) for run in plan.runs}
     if all(each.averages or each.has_ood_classifier for each in methods.values()):
         return  # these are scored without a detector that is wired to the network
     for name in plan.detectors:

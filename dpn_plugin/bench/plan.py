@@ -12,15 +12,15 @@ from dpn_plugin.bench.selection import (
     check_sources,
     find_again,
     find_detectors,
-    find_methods,
     limit_samples,
-    needs_outliers,
 )
+from dpn_plugin.bench.sharing import find_shared
 from dpn_plugin.bench.suite import MOST_SEEDS, Suite
 from dpn_plugin.bench.suite_files import load_suite
+from dpn_plugin.bench.variants import Variant, find_variants, folder_name, label_of
 from dpn_plugin.data import SourceSpec
 from dpn_plugin.errors import UserError
-from dpn_plugin.runs import TrainConfig, open_run
+from dpn_plugin.runs import TrainConfig, check_options, open_run
 
 #: share of the in-domain data kept back for tests if a suite names no test data
 TEST_SHARE = 0.2
@@ -133,7 +133,7 @@ def make_plan(request: Request) -> Plan:
     name, suite, base = load_suite(request.suite)
     suite = limit_samples(suite, request.limit)
     _check_folder(request, name)
-    again = find_again(request.again)
+    again = find_again(request.again, suite.methods)
     if request.only_eval is None:
         check_sources(suite)
         runs, not_run = _plan_runs(suite, request, again)
@@ -182,44 +182,58 @@ def _plan_runs(
 ) -> tuple[tuple[PlannedRun, ...], tuple[NotRun, ...]]:
     if request.seeds is not None and request.seeds > MOST_SEEDS:
         raise UserError(f"seeds must be at most {MOST_SEEDS}, not {request.seeds}.")
-    methods, not_run = find_methods(request.methods or suite.methods, suite)
+    variants, not_run = find_variants(
+        request.methods, suite.methods, has_outliers=bool(suite.outliers)
+    )
     backbones = dict.fromkeys(request.backbones or (suite.train.backbone,))
-    configs = [
-        _training_config(suite, request.epochs, backbone, method, seed)
-        for backbone in backbones
-        for method in methods
-        for seed in range(request.seeds or suite.seeds)
-    ]
     for backbone in backbones:
         plan_input(backbone)
-    runs = tuple(
-        PlannedRun(config, _run_folder(request.out, config), again=config.method in again)
-        for config in configs
-    )
+    runs = [
+        _plan_run(suite, request, backbone, variant, seed, again)
+        for backbone in backbones
+        for variant in variants
+        for seed in range(request.seeds or suite.seeds)
+    ]
     for run in runs:
         if changes := run.find_changes():
             raise UserError(
                 f"{run.folder} holds a run of another plan ({changes}). Use another --out, or "
                 "remove that folder."
             )
-    return runs, not_run
+    return find_shared(runs), not_run
 
 
-def _training_config(
-    suite: Suite, epochs: int | None, backbone: str, method: str, seed: int
-) -> TrainConfig:
+def _plan_run(
+    suite: Suite,
+    request: Request,
+    backbone: str,
+    variant: Variant,
+    seed: int,
+    again: Sequence[str],
+) -> PlannedRun:
     channels, size, _ = suite.input_size or (None, None, None)
-    return TrainConfig(
-        backbone=backbone,
-        method=method,
-        in_domain=suite.in_domain,
-        hold_back=_hold_back(suite),
-        channels=channels,
-        outliers=tuple(suite.outliers.values()) if needs_outliers(method) else (),
-        recipe=suite.train.create_recipe(epochs=epochs, image_size=size),
-        stem=suite.train.stem,
-        seed=seed,
-    )
+    try:
+        config = TrainConfig(
+            backbone=backbone,
+            method=variant.method,
+            in_domain=suite.in_domain,
+            hold_back=_hold_back(suite),
+            channels=channels,
+            outliers=tuple(suite.outliers.values()) if variant.needs_outliers else (),
+            recipe=suite.train.create_recipe(
+                **{**variant.train, "epochs": request.epochs or variant.train.get("epochs")},
+                image_size=size,
+            ),
+            stem=suite.train.stem,
+            init_from=variant.init_from,
+            options=variant.options,
+            seed=seed,
+        )
+        check_options(config)
+    except UserError as error:
+        raise UserError(f"Method {variant.label!r}: {error}") from error
+    folder = _run_folder(request.out, config, variant.label)
+    return PlannedRun(variant.label, config, folder, again=variant.label in again)
 
 
 def _plan_evaluation(suite: Suite, folder: Path, out: Path) -> PlannedRun:
@@ -235,7 +249,8 @@ def _plan_evaluation(suite: Suite, folder: Path, out: Path) -> PlannedRun:
     outliers = tuple(_from_here(spec) for spec in config.outliers)
     data = {"in_domain": in_domain, "hold_back": _hold_back(suite), "outliers": outliers}
     config = config.model_copy(update=data)
-    return PlannedRun(config, _run_folder(out, config), trained=folder)
+    label = label_of(config)
+    return PlannedRun(label, config, _run_folder(out, config, label), trained=folder)
 
 
 def _from_here(spec: SourceSpec) -> SourceSpec:
@@ -250,5 +265,5 @@ def _hold_back(suite: Suite) -> float:
     return 0.0 if suite.in_domain_test else TEST_SHARE
 
 
-def _run_folder(out: Path, config: TrainConfig) -> Path:
-    return out / "runs" / config.backbone / config.method / f"seed-{config.seed}"
+def _run_folder(out: Path, config: TrainConfig, label: str) -> Path:
+    return out / "runs" / config.backbone / folder_name(label) / f"seed-{config.seed}"

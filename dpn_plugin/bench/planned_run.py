@@ -1,7 +1,7 @@
 """One run of a benchmark: a backbone, a method, a seed."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from dpn_plugin._files import DamagedRecord, file_hash
@@ -22,21 +22,25 @@ class PlannedRun:
     """
     A run that is wanted: it is trained, then evaluated.
 
+    :param method: what results and messages call the method, e.g. ``dpn-minus:lambda_out=0``
     :param config: what is trained
     :param folder: where
+    :param shared: networks that an earlier run of the plan trains: their names, and its index
     :param trained: the folder of a run that was trained elsewhere and is only evaluated
     :param again: train it even if it is trained already
     """
 
+    method: str
     config: TrainConfig
     folder: Path
     trained: Path | None = None
     again: bool = False
+    shared: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def title(self) -> str:
         """What messages call it."""
-        return f"{self.config.backbone} {self.config.method} seed {self.config.seed}"
+        return f"{self.config.backbone} {self.method} seed {self.config.seed}"
 
     def find_training_state(self) -> str:
         """Look into the folder and return what is left to train: train, go on or reuse."""

@@ -191,7 +191,7 @@ def _warnings(evaluations: Iterable[EvaluationRecord]) -> Iterable[tuple[str, st
 
 def _not_run(run: PlannedRun, reason: str) -> NotRun:
     config = run.config
-    return NotRun(backbone=config.backbone, method=config.method, seed=config.seed, reason=reason)
+    return NotRun(backbone=config.backbone, method=run.method, seed=config.seed, reason=reason)
 
 
 def _detectors_not_run(evaluations: Iterable[EvaluationRecord]) -> Iterable[NotRun]:

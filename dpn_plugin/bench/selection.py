@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from dpn_plugin.bench.record import NotRun
 from dpn_plugin.bench.suite import Suite
+from dpn_plugin.bench.variants import MethodsTable, find_variant
 from dpn_plugin.data import SourceSpec, check_in_domain_test, check_no_overlap
 from dpn_plugin.errors import UserError, unknown_name
 from dpn_plugin.plugins import registry
@@ -48,28 +48,6 @@ def limit_samples(suite: Suite, limit: int | None) -> Suite:
     )
 
 
-def find_methods(names: Sequence[str], suite: Suite) -> tuple[list[str], tuple[NotRun, ...]]:
-    """
-    Return the full names of methods, and those that the suite has no outliers for.
-
-    :raises UserError: if a name is unknown, or no method can be run
-    """
-    found = list(dict.fromkeys(registry.find("methods", name).name for name in names))
-    if suite.outliers:
-        return found, ()
-    left_out = [name for name in found if needs_outliers(name)]
-    reason = "the suite has no outliers to train with"
-    if left_out == found:
-        raise UserError(f"None of the methods {', '.join(found)} can be run: {reason}.")
-    kept = [name for name in found if name not in left_out]
-    return kept, tuple(NotRun(method=name, reason=reason) for name in left_out)
-
-
-def needs_outliers(method: str) -> bool:
-    """Return whether a method is trained with outliers."""
-    return registry.load("methods", method).needs_outliers
-
-
 def find_detectors(patterns: Sequence[str]) -> tuple[str, ...]:
     """
     Return the full names of detectors.
@@ -91,17 +69,29 @@ def find_detectors(patterns: Sequence[str]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def find_again(names: Sequence[str]) -> tuple[str, ...]:
+def find_again(names: Sequence[str], table: MethodsTable) -> tuple[str, ...]:
     """
-    Return the full names of methods and detectors.
+    Return the labels of methods and full names of detectors.
 
+    :param names: of methods, with or without options, and of detectors
+    :param table: the methods that the suite defines
     :raises UserError: if a name is neither
     """
-    found = []
+    found: list[str] = []
     for name in names:
-        kinds = [kind for kind in ("methods", "detectors") if registry.is_known(kind, name)]
-        if not kinds:
-            known = [*registry.list_methods(), *registry.list_detectors()]
+        matching = _matching(name, table)
+        if not matching:
+            known = [*registry.list_methods(), *table.defined, *registry.list_detectors()]
             raise unknown_name("method or detector", name, known)
-        found += [registry.find(kind, name).name for kind in kinds]
+        found += matching
     return tuple(found)
+
+
+def _matching(name: str, table: MethodsTable) -> list[str]:
+    base = name.partition(":")[0]
+    found = []
+    if registry.is_known("methods", base) or base in table.defined:
+        found.append(find_variant(name, table).label)
+    if registry.is_known("detectors", name):
+        found.append(registry.find("detectors", name).name)
+    return found

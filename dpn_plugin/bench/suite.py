@@ -14,6 +14,7 @@ from pydantic import (
     model_validator,
 )
 
+from dpn_plugin.bench.variants import MethodsTable
 from dpn_plugin.data import SourceSpec
 from dpn_plugin.errors import UserError, unknown_name
 from dpn_plugin.runs import LARGEST_IMAGE, Recipe
@@ -28,18 +29,6 @@ PAPER_DETECTORS = (
     "dpn-precision",
     "dpn-dent",
     "dpn-gaussian-kl",
-)
-PAPER_METHODS = (
-    "baseline",
-    "mcdp",
-    "deep-ensemble",
-    "edl",
-    "oe",
-    "dpn-fwd",
-    "dpn-rev",
-    "dpn-plus",
-    "dpn-minus",
-    "binary",
 )
 
 
@@ -107,7 +96,7 @@ class Suite(BaseModel):
     far: dict[str, SourceSpec] = Field(default_factory=dict)
     input_size: tuple[int, int, int] | None = None
     train: TrainTable
-    methods: list[str] = Field(list(PAPER_METHODS), min_length=1)
+    methods: MethodsTable = MethodsTable()
     detectors: list[str] = Field(list(PAPER_DETECTORS), min_length=1)
     seeds: StrictInt = Field(3, ge=1, le=MOST_SEEDS)
     paper_task: Literal["C10", "C100", "TIM"] | None = None

@@ -56,7 +56,7 @@ class _Order:
             [*(before.backbones if before else ()), *(config.backbone for config in configs)]
         )
         self.methods = _ranks(
-            [*(before.methods if before else ()), *(config.method for config in configs)]
+            [*(before.methods if before else ()), *(run.method for run in plan.runs)]
         )
         self.detectors = _ranks([*(before.detectors if before else ()), *plan.detectors])
 
@@ -83,8 +83,9 @@ def _ranks(names: Sequence[str]) -> dict[str, int]:
 
 
 def _asked_for(plan: Plan, evaluation: EvaluationRecord) -> EvaluationRecord:
-    configs = (run.config for run in plan.runs if run.config.method == evaluation.method)
-    return evaluation.select(scorer_names(method_of(next(configs)), plan.detectors))
+    configs = {run.method: run.config for run in plan.runs}
+    names = scorer_names(method_of(configs[evaluation.method]), plan.detectors)
+    return evaluation.select(names)
 
 
 def _earlier_record(out: Path) -> BenchRecord | None:

@@ -10,7 +10,7 @@ from dpn_plugin.cli.output import DATA_ROOT, DataRootOption, WorkersOption, prin
 from dpn_plugin.errors import UserError, unknown_name
 
 if TYPE_CHECKING:
-    from dpn_plugin.bench import Executor, Plan
+    from dpn_plugin.bench import Executor, Plan, PlannedRun
 
 _EXECUTORS = ("local", "ray")
 _LEADERBOARD_ROWS = 15
@@ -21,7 +21,12 @@ def bench(
     backbone: Annotated[
         str, typer.Option(help="One or several timm ids, separated by commas.")
     ] = "",
-    methods: Annotated[str, typer.Option(help="Training methods, separated by commas.")] = "",
+    methods: Annotated[
+        str,
+        typer.Option(
+            help="Training methods, separated by commas; with options as in dpn-minus:lambda_out=0."
+        ),
+    ] = "",
     detectors: Annotated[
         str, typer.Option(help="Detectors, separated by commas; wildcards or 'all'.")
     ] = "",
@@ -76,7 +81,7 @@ def bench(
     ] = False,
 ) -> None:
     """Train and compare methods and detectors on a suite of data sets."""
-    from dpn_plugin.bench import Request, make_plan, run_benchmark
+    from dpn_plugin.bench import Request, make_plan, run_benchmark, split_names
     from dpn_plugin.cli.progress import BenchProgress
 
     out = out or Path("runs") / (Path(suite).stem.strip(".") or "suite")
@@ -84,13 +89,13 @@ def bench(
         suite=suite,
         out=out,
         backbones=_names(backbone),
-        methods=_names(methods),
+        methods=split_names(methods),
         detectors=_names(detectors),
         seeds=seeds,
         epochs=epochs,
         limit=limit,
         tune=tune,
-        again=_names(again),
+        again=split_names(again),
         only_asked=only_asked,
         only_eval=only_eval,
         skip_missing=skip_missing,
@@ -166,7 +171,7 @@ def _update_report(out: Path) -> Path:
 
 
 def _print_plan(plan: "Plan") -> None:
-    from dpn_plugin.bench import check_plan, load_suite_data
+    from dpn_plugin.bench import check_plan, count_trainings, load_suite_data
     from dpn_plugin.evaluation import scorer_names
     from dpn_plugin.runs import method_of
 
@@ -176,10 +181,13 @@ def _print_plan(plan: "Plan") -> None:
         wanted = scorer_names(method_of(config), plan.detectors)
         missing = run.find_missing(plan.detectors, plan.tune)
         left = f"{len(missing)} of {len(wanted)} detectors" if missing else "reuse"
-        key = config.backbone, config.method, str(config.seed)
-        rows.append([*key, run.find_training_state(), left])
+        key = config.backbone, run.method, str(config.seed)
+        rows.append([*key, _describe_training(run, plan), left])
     columns = ["backbone", "method", "seed", "training", "evaluation"]
     print_table(f"{plan.suite.title}: {len(plan.runs)} runs", columns, rows)
+    networks, trained = count_trainings(plan.runs)
+    if trained < networks:
+        typer.echo(f"{networks} networks, {trained} trainings: equal ones are trained once.")
     typer.echo(f"Detectors: {', '.join(plan.detectors)}")
     for each in plan.not_run:
         typer.echo(f"Left out: {each.method}; {each.reason}.")
@@ -188,6 +196,19 @@ def _print_plan(plan: "Plan") -> None:
         typer.echo(f"Not run: test set {name}: {reason}")
     for each in check_plan(plan, data):
         typer.echo(f"Not run: {each.detector or 'all'} on {each.backbone}: {each.reason}")
+
+
+def _describe_training(run: "PlannedRun", plan: "Plan") -> str:
+    """Return what is left to train, and which networks are copied from another run."""
+    from dpn_plugin.runs import method_of
+
+    state = run.find_training_state()
+    if state == "reuse" or not run.shared:
+        return state
+    owners = dict.fromkeys(plan.runs[index].method for index in run.shared.values())
+    networks = len(method_of(run.config).trained_networks)
+    rest = networks - len(run.shared)
+    return f"{state} {rest} of {networks}" if rest else f"copy {', '.join(owners)}"
 
 
 def _print_leaderboard(out: Path) -> None:

@@ -49,6 +49,9 @@ def train(
     lr: Annotated[float | None, typer.Option(show_default=_FROM_RECIPE)] = None,
     stem: Annotated[str, typer.Option(help="auto, default or small.")] = "auto",
     pretrained: Annotated[bool, typer.Option(help="Start from timm's published weights.")] = False,
+    init_from: Annotated[
+        str | None, typer.Option(help="A method that trains the weights to start from: baseline.")
+    ] = None,
     option: Annotated[
         list[str] | None,
         typer.Option("--option", "-o", metavar="KEY=VALUE", help="Of the method: lambda_out=0."),
@@ -81,6 +84,7 @@ def train(
         recipe=Recipe.named(recipe, **given | assignments(set_ or (), "--set")),
         stem=stem,
         pretrained=pretrained,
+        init_from=init_from,
         options=_options(option or []),
         seed=seed,
     )

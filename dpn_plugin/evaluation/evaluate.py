@@ -78,6 +78,7 @@ class Evaluation:
         :meth:`complete`
     :param detectors: names of the wanted detectors
     :param folder: where ``evaluation.json`` is, or will be
+    :param method: what the figures call the method
     :param tune: search the detectors' hyper-parameters on held-out data
     :param again: detectors that are evaluated even if their figures are known
     :param warnings: receives warnings
@@ -89,11 +90,13 @@ class Evaluation:
         detectors: Sequence[str],
         folder: Path,
         *,
+        method: str,
         tune: bool,
         again: Collection[str] = (),
         warnings: WarningCollector,
     ) -> None:
         self.outputs, self.folder, self.tune, self.warnings = outputs, folder, tune, warnings
+        self.method = method
         self.names = scorer_names(outputs.run.method, detectors)
         self.again = again
         self.test_sets = [
@@ -162,7 +165,7 @@ class Evaluation:
         return EvaluationRecord(
             identity=self._identity(),
             backbone=run.config.backbone,
-            method=run.config.method,
+            method=self.method,
             seed=run.config.seed,
             data={name: outputs.keys[name].data for name in ("in_domain_test", *self.test_sets)},
             code=run.record.code,

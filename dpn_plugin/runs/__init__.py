@@ -1,6 +1,6 @@
 """The run folder: configuration, recipe, method, record, checkpoints, and the trained networks."""
 
-from dpn_plugin.runs.checkpoint import Checkpoints, TrainerState, write_weights
+from dpn_plugin.runs.checkpoint import Checkpoints, TrainerState, read_weights, write_weights
 from dpn_plugin.runs.config import LARGEST_IMAGE, Recipe, TrainConfig, list_recipes
 from dpn_plugin.runs.diagnosis import diagnose
 from dpn_plugin.runs.folder import (
@@ -17,7 +17,7 @@ from dpn_plugin.runs.held_out import (
     write_held_out,
 )
 from dpn_plugin.runs.history import plot_history, write_history
-from dpn_plugin.runs.methods import Method, Network, method_of, training_code
+from dpn_plugin.runs.methods import Method, Network, check_options, method_of, training_code
 from dpn_plugin.runs.predictor import Predictor
 from dpn_plugin.runs.record import (
     CHECKPOINTS,
@@ -28,6 +28,13 @@ from dpn_plugin.runs.record import (
     RunRecord,
     read_run_record,
     write_run_record,
+)
+from dpn_plugin.runs.sharing import (
+    TrainedNetwork,
+    adapted_recipe,
+    find_trained_network,
+    loss_options,
+    network_identity,
 )
 from dpn_plugin.runs.trained_run import TrainedRun, create_network, open_run
 
@@ -46,19 +53,26 @@ __all__ = [
     "Recipe",
     "RunRecord",
     "TrainConfig",
+    "TrainedNetwork",
     "TrainedRun",
     "TrainerState",
+    "adapted_recipe",
+    "check_options",
     "create_network",
     "describe_changes",
     "diagnose",
+    "find_trained_network",
     "list_recipes",
     "load_or_create_record",
+    "loss_options",
     "method_of",
+    "network_identity",
     "open_run",
     "plot_history",
     "predict_logits",
     "read_held_out",
     "read_run_record",
+    "read_weights",
     "remove_checkpoints",
     "remove_leftovers",
     "remove_run",

@@ -139,6 +139,7 @@ class TrainConfig(BaseModel):
     :param recipe: how to train
     :param stem: ``"auto"``, ``"default"`` or ``"small"``
     :param pretrained: start from timm's published weights
+    :param init_from: the method, e.g. ``"baseline"``, that trains the weights to start from
     :param options: options of the method, e.g. ``{"lambda_out": 0.0}`` or ``{"members": 5}``
     :param seed: of weights, order, augmentation and dropout
     """
@@ -154,6 +155,7 @@ class TrainConfig(BaseModel):
     recipe: Recipe
     stem: str = "auto"
     pretrained: bool = False
+    init_from: str | None = None
     options: dict[str, bool | int | float | str] = Field(default_factory=dict)
     seed: int = Field(0, ge=0, le=LARGEST_SEED)
 

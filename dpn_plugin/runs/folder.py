@@ -104,7 +104,7 @@ def remove_leftovers(folder: Path, record: RunRecord) -> None:
 def remove_run(folder: Path, config: TrainConfig) -> None:
     """Remove the files of a run, and its folder if nothing else is in it."""
     remove_checkpoints(folder, config)
-    _remove_files(folder, [network.name for network in method_of(config).networks])
+    _remove_files(folder, [network.name for network in method_of(config).trained_networks])
     (folder / RUN_FILE).unlink(missing_ok=True)
     with suppress(OSError):  # it holds other files, or does not exist
         folder.rmdir()
@@ -112,7 +112,7 @@ def remove_run(folder: Path, config: TrainConfig) -> None:
 
 def remove_checkpoints(folder: Path, config: TrainConfig) -> None:
     """Remove the checkpoints of a run; other files in their folder stay."""
-    for network in method_of(config).networks:
+    for network in method_of(config).trained_networks:
         shutil.rmtree(folder / CHECKPOINTS / network.name, ignore_errors=True)
     with suppress(OSError):  # it holds other files, or does not exist
         (folder / CHECKPOINTS).rmdir()

@@ -19,15 +19,26 @@ class Network:
     One network of a method.
 
     :param name: name of its weights file
+    :param loss: name of the loss that it is trained with
+    :param loss_options: keyword arguments of the loss
+    :param gamma_option: the argument of the loss that weights OOD samples
+    :param uses_outliers: whether it is trained with OOD samples
+    :param adam_only: SGD of a recipe is replaced by Adam at 5e-4
     :param is_ood_classifier: it has two classes, in-domain (0) and OOD (1), instead of the classes
         of the data
-    :param in_domain_only: it is trained without the outliers that another network of the method
-        needs
+    :param seed_offset: added to the seed of the run, so that members of an ensemble differ
+    :param starts_from: the network of the run whose weights it starts from
     """
 
     name: str
+    loss: str
+    loss_options: Mapping[str, Any] = field(default_factory=dict)
+    gamma_option: str | None = None
+    uses_outliers: bool = False
+    adam_only: bool = False
     is_ood_classifier: bool = False
-    in_domain_only: bool = False
+    seed_offset: int = 0
+    starts_from: str | None = None
 
 
 @dataclass(frozen=True)
@@ -45,6 +56,7 @@ class Method:
     :param passes: number of passes with dropout, averaged at test time
     :param evidence: how outputs become log-concentrations, for evidential networks
     :param has_ood_classifier: a second network beside the classifier gives the outlier score
+    :param init_from: the method that trains the weights that every classifier starts from
     """
 
     name: str
@@ -57,22 +69,46 @@ class Method:
     passes: int = 1
     evidence: str | None = None
     has_ood_classifier: bool = False
+    init_from: "Method | None" = None
 
     @property
     def networks(self) -> tuple[Network, ...]:
-        """The networks to train, one after the other."""
+        """The networks that are used at test time."""
         if self.members > 1:
-            return tuple(Network(f"member-{i}") for i in range(self.members))
+            return tuple(self._network(f"member-{i}", seed_offset=i) for i in range(self.members))
         if self.has_ood_classifier:
-            classifier = Network("classifier", in_domain_only=True)
-            return classifier, Network("binary", is_ood_classifier=True)
-        return (Network("classifier"),)
+            classifier = self._network("classifier", uses_outliers=False)
+            ood_classifier = self._network("binary", is_ood_classifier=True, seed_offset=1)
+            return classifier, replace(ood_classifier, starts_from=None)
+        return (self._network("classifier"),)
+
+    @property
+    def trained_networks(self) -> tuple[Network, ...]:
+        """The networks to train, one after the other."""
+        if self.init_from is None:
+            return self.networks
+        return self.init_from._network(INITIAL), *self.networks
 
     @property
     def averages(self) -> bool:
         """Whether predictions are averages over members or passes."""
         return self.members > 1 or self.passes > 1
 
+    def _network(self, name: str, **changes: Any) -> Network:
+        network = Network(
+            name,
+            loss=self.loss,
+            loss_options=self.loss_options,
+            gamma_option=self.gamma_option,
+            uses_outliers=self.needs_outliers,
+            adam_only=self.adam_only,
+            starts_from=INITIAL if self.init_from else None,
+        )
+        return replace(network, **changes)
+
+
+#: the network that others of the same run start from
+INITIAL = "initial"
 
 BASELINE = Method("baseline", "ce")
 OE = Method("oe", "oe", needs_outliers=True, gamma_option="alpha")
@@ -90,9 +126,11 @@ def method_of(config: TrainConfig) -> Method:
     """
     Return the method of a configuration, with the configuration's options.
 
-    :raises UserError: if there is no such method
+    :raises UserError: if there is no such method, or its options do not fit
     """
     method: Method = registry.load("methods", config.method)
+    if config.init_from is not None:
+        method = replace(method, init_from=_initial_method(method, config.init_from))
     options: dict[str, Any] = {**method.loss_options, **config.options}
     _check_names(method, config.options)
     for key in _COUNTS:
@@ -108,10 +146,35 @@ def training_code(config: TrainConfig) -> dict[str, str]:
 
     Code that the recorded versions identify is left out.
     """
-    names = {"methods": config.method, "backbones": config.backbone}
-    names["losses"] = method_of(config).loss
-    found = {f"{KINDS[kind]} {name}": code_identity(kind, name) for kind, name in names.items()}
+    names = [("methods", config.method), ("backbones", config.backbone)]
+    names += [("losses", network.loss) for network in method_of(config).trained_networks]
+    found = {f"{KINDS[kind]} {name}": code_identity(kind, name) for kind, name in names}
     return {name: identity for name, identity in found.items() if identity}
+
+
+def check_options(config: TrainConfig) -> None:
+    """
+    Check that the losses of a configuration take its options, before anything is trained.
+
+    :raises UserError: naming the option that does not fit
+    """
+    for network in method_of(config).networks:
+        if network.loss_options:
+            registry.create_loss(network.loss, num_classes=2, **network.loss_options)
+
+
+def _initial_method(method: Method, name: str) -> Method:
+    initial: Method = registry.load("methods", name)
+    if len(initial.networks) > 1:
+        raise UserError(
+            f"init_from: {name!r} trains {len(initial.networks)} networks; {method.name!r} can "
+            "start from the weights of one."
+        )
+    if initial.needs_outliers and not method.needs_outliers:
+        raise UserError(
+            f"init_from: {name!r} is trained with outliers, and {method.name!r} without any."
+        )
+    return initial
 
 
 def _check_names(method: Method, options: Iterable[str]) -> None:

@@ -38,11 +38,21 @@ class EpochRecord(BaseModel):
 
 
 class NetworkRecord(BaseModel):
-    """A trained network: the SHA-256 of its weights file, how long it took, and its epochs."""
+    """
+    A trained network.
+
+    :param sha256: of its weights file
+    :param identity: the hash of everything that decided the weights, see ``network_identity``
+    :param shared_from: the run whose network this is a copy of; empty if it was trained here
+    :param seconds: how long the training took; 0 for a copy
+    :param history: its epochs
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     sha256: str
+    identity: str
+    shared_from: str = ""
     seconds: float
     history: list[EpochRecord]
 

@@ -75,7 +75,7 @@ def _suite_checks(plugin: PluginCase, entry: Entry) -> list[Check]:
         """The file is valid, and the methods and sources that it names exist."""
         suite = load_suite(str(path))[1]
         schemes = [spec.scheme for spec in _sources_of(path)]
-        for kind, names in (("methods", suite.methods), ("datasets", schemes)):
+        for kind, names in (("methods", suite.methods.training_methods), ("datasets", schemes)):
             unknown = [name for name in names if name.lower() not in _known(plugin, kind)]
             require(
                 not unknown,

@@ -56,8 +56,8 @@ class TrainingData:
 
     def for_network(self, network: Network) -> "TrainingData":
         """Return the samples that ``network`` is trained on, with the labels that it learns."""
-        if network.in_domain_only:
-            return TrainingData(self.train, self.held_out)
+        if not network.uses_outliers:
+            return replace(self, outliers=None, held_out_outliers=None)
         if not network.is_ood_classifier:
             return self
         return TrainingData(

@@ -1,6 +1,7 @@
 """From a configuration to a trained run."""
 
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 import torch
@@ -9,7 +10,7 @@ from torch import nn
 from dpn_plugin._distributed import Processes
 from dpn_plugin._files import file_hash, json_hash
 from dpn_plugin._signals import StopRequest, stop_on_signals
-from dpn_plugin.backbones import check_name, mc_dropout
+from dpn_plugin.backbones import Backbone, check_name, mc_dropout
 from dpn_plugin.data import DatasetCache
 from dpn_plugin.errors import UserError
 from dpn_plugin.plugins import registry
@@ -24,10 +25,15 @@ from dpn_plugin.runs import (
     RunRecord,
     TrainConfig,
     TrainedRun,
+    adapted_recipe,
     create_network,
+    find_trained_network,
     load_or_create_record,
+    loss_options,
     method_of,
+    network_identity,
     open_run,
+    read_weights,
     remove_checkpoints,
     remove_leftovers,
     write_held_out,
@@ -51,9 +57,12 @@ def train(
     is_ours: bool = False,
     monitor: TrainingMonitor | None = None,
     data: TrainingData | None = None,
+    siblings: Iterable[Path] = (),
 ) -> TrainedRun:
     """
     Train all networks of the method, or those that are missing.
+
+    A network that another run has trained with an equal configuration is copied from there.
 
     :param config: what to train
     :param out: the run's folder
@@ -64,6 +73,7 @@ def train(
     :param is_ours: the folder is known to be a run folder, though it may hold other files
     :param monitor: receives every step and epoch
     :param data: the training data, if it is loaded already
+    :param siblings: folders of runs whose networks may be copied
     :raises UserError: if something does not fit; ``Stopped`` if the user interrupts
     """
     out, processes, method = Path(out), Processes.join(device), method_of(config)
@@ -77,11 +87,12 @@ def train(
         data = load_training_data(config, method, DatasetCache(root, base or Path()))
     _describe_data(record, data, out)
     with stop_on_signals() as stop:
-        for index, network in enumerate(method.networks):
+        for network in method.trained_networks:
             if network.name not in record.networks:
-                trainer = _create_trainer(record, out, method, index, data, processes)
+                trainer = _create_trainer(record, out, method, network, data, processes)
                 processes.broadcast(lambda: _take_folder(out, record))
-                _train_network(trainer, network, record, out, monitor or SilentMonitor(), stop)
+                if not _copy_network(trainer, network, record, out, siblings):
+                    _train_network(trainer, network, record, out, monitor or SilentMonitor(), stop)
     processes.broadcast(lambda: _finalize(out, record, data, processes))
     return open_run(out)
 
@@ -126,24 +137,26 @@ def _create_trainer(
     record: RunRecord,
     out: Path,
     method: Method,
-    index: int,
+    network: Network,
     data: TrainingData,
     processes: Processes,
 ) -> Trainer:
-    config, network = record.config, method.networks[index]
-    seed = config.seed * 1000 + index  # members of an ensemble differ, and so do runs
+    config = record.config
+    seed = config.seed * 1000 + network.seed_offset
     torch.manual_seed(seed)
     backbone = create_network(config, network, record.input_shape, data.num_classes)
+    if network.starts_from is not None:
+        _load_start(backbone, out, record, network.starts_from, processes)
     if method.passes > 1:
         with mc_dropout(backbone):
             pass  # a network without dropout is refused now, not after its training
     owner = json_hash([config.model_dump(mode="json"), record.code, record.data, network.name])
     return Trainer(
         backbone,
-        _create_losses(config.recipe, method, backbone.num_classes),
+        _create_losses(config.recipe, network, backbone.num_classes),
         data.for_network(network),
         data.create_transform(backbone),
-        _adapt_recipe(config.recipe, method),
+        adapted_recipe(config.recipe, network),
         Checkpoints(out / CHECKPOINTS / network.name, owner),
         processes,
         seed,
@@ -162,30 +175,63 @@ def _train_network(
     weights = trainer.run(monitor, stop)
 
     def save() -> None:
-        record.networks[network.name] = NetworkRecord(
+        network_record = NetworkRecord(
             sha256=write_weights(out / f"{network.name}.safetensors", weights),
+            identity=network_identity(record.config, network),
             seconds=round(time.monotonic() - start, 1),
             history=trainer.history,
         )
-        record.transform = trainer.transform
-        record.files = write_history(out, record.networks)
-        write_run_record(out, record)
-        trainer.checkpoints.remove()
+        _add_network(network, network_record, trainer, record, out)
 
     trainer.processes.broadcast(save)
 
 
-def _create_losses(recipe: Recipe, method: Method, num_classes: int) -> tuple[nn.Module, nn.Module]:
+def _copy_network(
+    trainer: Trainer, network: Network, record: RunRecord, out: Path, siblings: Iterable[Path]
+) -> bool:
+    """Copy an equal network that another run has trained, and return whether there is one."""
+
+    def copy() -> bool:
+        identity = network_identity(record.config, network)
+        parts = {name: record.data[name] for name in trainer.data.parts}
+        found = find_trained_network((each for each in siblings if each != out), identity, parts)
+        if found is None:
+            return False
+        weights = read_weights(found.path, found.record.sha256)
+        sha256 = write_weights(out / f"{network.name}.safetensors", weights)
+        source = found.record.shared_from or "/".join(found.path.parts[-4:-1])
+        changes = {"sha256": sha256, "shared_from": source, "seconds": 0.0}
+        network_record = found.record.model_copy(update=changes)
+        _add_network(network, network_record, trainer, record, out)
+        return True
+
+    return trainer.processes.broadcast(copy)
+
+
+def _add_network(
+    network: Network, found: NetworkRecord, trainer: Trainer, record: RunRecord, out: Path
+) -> None:
+    record.networks[network.name] = found
+    record.transform = trainer.transform
+    record.files = write_history(out, record.networks)
+    write_run_record(out, record)
+    trainer.checkpoints.remove()
+
+
+def _load_start(
+    backbone: Backbone, out: Path, record: RunRecord, name: str, processes: Processes
+) -> None:
+    """Load the weights of another network of the run, which was trained before."""
+    # only the primary process adds networks to the record
+    sha256 = processes.broadcast(lambda: record.networks[name].sha256)
+    weights = read_weights(out / f"{name}.safetensors", sha256)
+    backbone.model.load_state_dict(weights)
+
+
+def _create_losses(
+    recipe: Recipe, network: Network, num_classes: int
+) -> tuple[nn.Module, nn.Module]:
     """Return the objective for training and a second one, with its own state, for selection."""
-    options = dict(method.loss_options)
-    if method.gamma_option:
-        options.setdefault(method.gamma_option, recipe.gamma)
-    options |= {"num_classes": num_classes, "reduction": "none"}
-    training, selection = (registry.create_loss(method.loss, **options) for _ in range(2))
+    options = loss_options(recipe, network) | {"num_classes": num_classes, "reduction": "none"}
+    training, selection = (registry.create_loss(network.loss, **options) for _ in range(2))
     return training, selection
-
-
-def _adapt_recipe(recipe: Recipe, method: Method) -> Recipe:
-    if method.adam_only and recipe.optimizer.startswith("sgd"):
-        return recipe.model_copy(update={"optimizer": "adam", "lr": 5e-4})
-    return recipe

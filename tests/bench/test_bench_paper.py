@@ -24,7 +24,7 @@ def test_every_name_is_one_of_the_suite(task: str) -> None:
     assert suite.paper_task == task
     table = paper_figures(task)
     assert set(table["dataset"]) - {""} == suite.near.keys() | suite.far.keys()
-    assert set(table["method"]) <= set(suite.methods)
+    assert set(table["method"]) <= set(suite.methods.run)
     assert set(table["detector"]) - {"", "binary"} <= set(dpn_plugin.list_detectors("dpn-*"))
     assert not table.duplicated(["task", "dataset", "method", "detector", "metric"]).any()
 

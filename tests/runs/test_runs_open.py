@@ -76,7 +76,7 @@ def test_networks_are_loaded_in_evaluation_mode(run: TrainedRun) -> None:
 
 def test_an_unknown_network_is_refused(run: TrainedRun) -> None:
     with pytest.raises(UserError, match=r"run\.json lists no network 'binary'"):
-        run.load_network(Network("binary"))
+        run.load_network(Network("binary", "ce"))
 
 
 def test_exchanged_weights_are_not_used(run: TrainedRun) -> None:
@@ -93,7 +93,7 @@ def test_missing_weights_are_reported(run: TrainedRun) -> None:
 
 
 def test_an_ood_classifier_has_two_classes() -> None:
-    network = Network("binary", is_ood_classifier=True)
+    network = Network("binary", "ce", is_ood_classifier=True)
     assert create_network(points(), network, (2,), 3)(torch.randn(4, 2)).shape == (4, 2)
 
 

@@ -46,7 +46,7 @@ EPOCH = {
 
 def network(*losses: float) -> NetworkRecord:
     epochs = [EPOCH | {"epoch": i, "held_out_loss": loss} for i, loss in enumerate(losses, 1)]
-    return NetworkRecord(sha256="0" * 64, seconds=2.0, history=epochs)
+    return NetworkRecord(sha256="0" * 64, identity="1" * 64, seconds=2.0, history=epochs)
 
 
 @pytest.fixture

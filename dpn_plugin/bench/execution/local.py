@@ -17,6 +17,7 @@ from dpn_plugin._signals import stop_on_signals
 from dpn_plugin.bench.benchmark import Benchmark, BenchMonitor, RunResult
 from dpn_plugin.bench.execution.workers import WorkerTracker, carry_out_remotely
 from dpn_plugin.bench.plan import Plan
+from dpn_plugin.bench.sharing import next_ready
 from dpn_plugin.errors import UserError
 
 #: workers are forked from a process that has imported everything and computed nothing
@@ -58,14 +59,12 @@ class PoolExecutor:
             raise UserError("--jobs starts processes of its own: use it without torchrun.")
         plan = benchmark.plan
         tracker = WorkerTracker(plan, monitor, benchmark.warnings)
-        waiting = list(range(len(plan.runs)))[::-1]
+        waiting = list(range(len(plan.runs)))
         workers: list[_Worker] = []
         try:
             self._start_workers(workers, min(self.jobs, len(waiting)), plan)
             while waiting or any(worker.index is not None for worker in workers):
-                for worker in workers:
-                    if worker.index is None and waiting:
-                        worker.start_run(waiting.pop(), tracker)
+                _assign_runs(workers, waiting, plan, tracker)
                 yield from _receive(workers, waiting, tracker)
         finally:
             for worker in workers:
@@ -113,7 +112,7 @@ class _Worker:
             self.process.join()
             result = tracker.record_death(index, f"exit code {self.process.exitcode}")
             if result is None:
-                waiting.append(index)
+                waiting.insert(0, index)
             self._start_process()
         else:
             self.index = index if result is None else None
@@ -139,6 +138,17 @@ def _start_forkserver() -> None:
             forkserver.ensure_running()
         finally:
             signal.signal(signal.SIGINT, before)
+
+
+def _assign_runs(
+    workers: list[_Worker], waiting: list[int], plan: Plan, tracker: WorkerTracker
+) -> None:
+    """Give every idle worker a run that can start."""
+    for worker in workers:
+        running = [each.index for each in workers if each.index is not None]
+        position = next_ready(waiting, running, plan.runs) if worker.index is None else -1
+        if position >= 0:
+            worker.start_run(waiting.pop(position), tracker)
 
 
 def _receive(

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 from dpn_plugin.bench.benchmark import RunResult
@@ -15,6 +16,7 @@ from dpn_plugin.bench.execution.ray_task import (
 )
 from dpn_plugin.bench.execution.workers import WorkerTracker
 from dpn_plugin.bench.plan import Plan
+from dpn_plugin.bench.sharing import next_ready, sibling_folders
 
 #: unread messages of each run: some hold a chunk of a file
 _QUEUED_MESSAGES = 4
@@ -68,35 +70,53 @@ class RayScheduler:
             _generator_backpressure_num_objects=_QUEUED_MESSAGES,
         )
         self.streams: dict[Any, _RemoteRun] = {}
+        self.waiting: list[int] = []
 
     def run(self, indices: list[int]) -> Iterator[RunResult]:
         """Return the result of every run, as it ends."""
-        for index in indices:
-            self._send(index)
+        self.waiting = list(indices)
+        self._send_ready()
         while self.streams:
             ready, _ = self.ray.wait(list(self.streams), num_returns=1, timeout=1.0)
             for stream in ready:
                 if (result := self._receive(stream)) is not None:
+                    self._send_ready()
                     yield result
 
+    def _send_ready(self) -> None:
+        """Send all runs that need not wait for the networks of another one."""
+        while True:
+            running = [remote_run.index for remote_run in self.streams.values()]
+            position = next_ready(self.waiting, running, self.plan.runs)
+            if position < 0:
+                return
+            self._send(self.waiting.pop(position))
+
     def _send(self, index: int, *, with_files: bool = False) -> None:
-        run = self.plan.runs[index]
         task = RayTask(
             plan=self.plan,
             index=index,
             session=self.session,
             scratch=self.resources.scratch,
-            on_driver=not with_files and (run.trained or run.folder).exists(),
+            on_driver=not with_files and any(each.exists() for each in self._folders(index)),
             threads=self.resources.cpus,
             version=version("dpn-plugin"),
         )
         stream = self.remote.remote(task, self._read_files(index) if with_files else [])
         self.streams[stream] = _RemoteRun(index, FileTransfer(self.plan.out, str(index)))
 
+    def _folders(self, index: int) -> list[Path]:
+        """Return the folders of a run: its own, and those whose networks it copies."""
+        run = self.plan.runs[index]
+        if run.trained is not None:
+            return [run.trained]
+        return [run.folder, *sibling_folders(run, self.plan.runs, self.plan.out)]
+
     def _read_files(self, index: int) -> list[tuple[str, bytes]]:
         run = self.plan.runs[index]
         if run.trained is None:
-            return list(read_chunks(run.folder, self.plan.out))
+            folders = dict.fromkeys(self._folders(index))
+            return [chunk for each in folders for chunk in read_chunks(each, self.plan.out)]
         chunks = read_chunks(run.trained, run.trained)
         return [(f"{TRAINED}/{name}", chunk) for name, chunk in chunks]
 

@@ -149,10 +149,12 @@ def _messages_from_scratch(
 ) -> Iterator[Message]:
     for name, chunk in files:
         append_chunk(out, name, chunk)
-    for message in _messages(replace(task, plan=task.plan.moved(out, trained=out / TRAINED))):
+    plan = task.plan.moved(out, trained=out / TRAINED)
+    for message in _messages(replace(task, plan=plan)):
         if message[0] == "result":
-            for part in ("runs", "store"):
-                yield from (("file", chunk) for chunk in read_chunks(out / part, out))
+            # not the folders of other runs, which were sent along for their networks
+            for folder in (plan.runs[task.index].folder, out / "store"):
+                yield from (("file", chunk) for chunk in read_chunks(folder, out))
         yield message
 
 
