@@ -149,6 +149,7 @@ class Benchmark:
             self.plan.detectors,
             run.folder,
             tune=self.plan.tune,
+            calibration_samples=self.plan.suite.calibration_samples,
             again=self.plan.again,
             warnings=self.warnings,
         )

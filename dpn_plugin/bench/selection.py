@@ -50,19 +50,27 @@ def limit_samples(suite: Suite, limit: int | None) -> Suite:
 
 def find_methods(names: Sequence[str], suite: Suite) -> tuple[list[str], tuple[NotRun, ...]]:
     """
-    Return the full names of methods, and those that the suite has no outliers for.
+    Return the full names of methods, and those that the suite cannot train, with the reason.
 
     :raises UserError: if a name is unknown, or no method can be run
     """
     found = list(dict.fromkeys(registry.find("methods", name).name for name in names))
-    if suite.outliers:
-        return found, ()
-    left_out = [name for name in found if needs_outliers(name)]
-    reason = "the suite has no outliers to train with"
-    if left_out == found:
-        raise UserError(f"None of the methods {', '.join(found)} can be run: {reason}.")
-    kept = [name for name in found if name not in left_out]
-    return kept, tuple(NotRun(method=name, reason=reason) for name in left_out)
+    reasons = {name: reason for name in found if (reason := _why_left_out(name, suite))}
+    kept = [name for name in found if name not in reasons]
+    if not kept:
+        raise UserError(f"None of the methods {', '.join(found)} can be run: {reasons[found[0]]}.")
+    return kept, tuple(NotRun(method=name, reason=reason) for name, reason in reasons.items())
+
+
+def _why_left_out(method: str, suite: Suite) -> str | None:
+    if needs_outliers(method) and not suite.outliers:
+        return "the suite has no outliers to train with"
+    if registry.load("methods", method).passes > 1 and suite.train.create_recipe().drop_rate == 0:
+        return (
+            f"passes with dropout need a network with dropout, and in the suite drop_rate is 0 "
+            f"(recipe {suite.train.recipe!r}): set drop_rate in [train] of a copy of the suite"
+        )
+    return None
 
 
 def needs_outliers(method: str) -> bool:
