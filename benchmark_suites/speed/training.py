@@ -77,7 +77,8 @@ class Ours:
 
     def __init__(self, name: str, data: TrainingData, augmentation: Augmentation) -> None:
         backbone = _backbone(name)
-        recipe = Recipe.named("c10", lr=1e-3, batch_size=BATCH, augmentation=vars(augmentation))
+        both = dict.fromkeys(("augmentation", "outlier_augmentation"), vars(augmentation))
+        recipe = Recipe.named("c10", lr=1e-3, batch_size=BATCH, **both)
         losses = (nn.CrossEntropyLoss(reduction="none"), nn.CrossEntropyLoss(reduction="none"))
         self.folder = tempfile.TemporaryDirectory()
         self.trainer = Trainer(

@@ -1,14 +1,18 @@
-"""The paper's VGG-16 for small images, as a model of timm's own registry."""
+"""The paper's two forms of VGG-16 for small images, as models of timm's own registry."""
 
 from collections.abc import Iterator
 from typing import Any
 
 import torch
-from timm.layers import ClassifierHead
+from timm.data import IMAGENET_DEFAULT_MEAN, IMAGENET_DEFAULT_STD
+from timm.layers import ClassifierHead, to_2tuple
 from timm.models import build_model_with_cfg, generate_default_cfgs, register_model
 from torch import Tensor, nn
 
 STAGES = ((64, 64), (128, 128), (256, 256, 256), (512, 512, 512), (512, 512, 512))
+
+#: pixels along a side that become one position of the last feature maps
+REDUCTION = 2 ** len(STAGES)
 
 # The paper's dropout: 0.3 after the first convolution, 0.4 between the others, 0.5 in the head
 FIRST_SHARE, INNER_SHARE, HEAD_RATE = 0.6, 0.8, 0.5
@@ -16,21 +20,25 @@ FIRST_SHARE, INNER_SHARE, HEAD_RATE = 0.6, 0.8, 0.5
 
 class VggCifar(nn.Module):
     """
-    VGG-16 with batch norm and dropout for images of 28 to 64 pixels, about 15 M weights.
+    VGG-16 with batch norm and dropout for images of 28 to 64 pixels, 15 to 16 M weights.
 
     Thirteen blocks of convolution, ReLU and batch norm, in this order; a max-pool after each of the
     five stages; dropout, a hidden layer of 512 units with ReLU and batch norm, dropout, classifier.
 
     .. note::
-        The hidden layer is a 1x1 convolution before the global pool, as in timm's own VGG. At 28
-        and 32 pixels one position is left and this is the paper's fully connected layer; at 64
-        pixels it is applied at all four positions, so one set of weights fits every image size.
+        The hidden layer is a convolution before the global pool, as in timm's own VGG. Without
+        ``img_size`` it is 1x1, so one set of weights fits every image size: at 28 and 32 pixels one
+        position is left and this is the paper's fully connected layer, at 64 pixels it is applied
+        at all four positions. With ``img_size=64`` it is 2x2, the paper's fully connected layer of
+        2048 inputs.
 
     :param num_classes: number of logits; 0 gives pooled features instead
     :param in_chans: channels of the images
     :param global_pool: timm's name of the pooling, ``""`` for none (only without a classifier)
     :param drop_rate: dropout of the head. The convolutional blocks follow in the paper's
         proportion: 0.5 gives its rates 0.3, 0.4 and 0.5, and 0 switches all dropout off
+    :param img_size: pixels of the images, along a side or as height and width, all of whose
+        positions in the last feature maps the hidden layer connects
     """
 
     def __init__(
@@ -39,6 +47,7 @@ class VggCifar(nn.Module):
         in_chans: int = 3,
         global_pool: str = "avg",
         drop_rate: float = HEAD_RATE,
+        img_size: int | tuple[int, int] = REDUCTION,
     ) -> None:
         super().__init__()
         self.num_classes = num_classes
@@ -47,9 +56,9 @@ class VggCifar(nn.Module):
         self.num_features = self.head_hidden_size = STAGES[-1][-1]
         self.features = nn.Sequential(*_layers(in_chans, drop_rate))
         self.feature_info = _feature_info(self.features)
-        self.pre_logits = nn.Sequential(
-            nn.Dropout(drop_rate), _block(self.num_features, self.head_hidden_size, kernel_size=1)
-        )
+        height, width = (-(-side // REDUCTION) for side in to_2tuple(img_size))
+        hidden = _block(self.num_features, self.head_hidden_size, (height, width), padding=0)
+        self.pre_logits = nn.Sequential(nn.Dropout(drop_rate), hidden)
         self.head = ClassifierHead(self.head_hidden_size, num_classes, global_pool, drop_rate)
         self.apply(_init_weights)
 
@@ -67,7 +76,7 @@ class VggCifar(nn.Module):
         :raises ValueError: if enabled
         """
         if enable:
-            raise ValueError("vgg16_cifar does not support gradient checkpointing.")
+            raise ValueError("vgg16_cifar and vgg16_tim do not support gradient checkpointing.")
 
     @torch.jit.ignore
     def get_classifier(self) -> nn.Module:
@@ -102,9 +111,11 @@ class VggCifar(nn.Module):
         return self.forward_head(self.forward_features(x))
 
 
-def _block(in_chans: int, out_chans: int, kernel_size: int = 3) -> nn.Sequential:
+def _block(
+    in_chans: int, out_chans: int, kernel_size: int | tuple[int, int], padding: int
+) -> nn.Sequential:
     return nn.Sequential(
-        nn.Conv2d(in_chans, out_chans, kernel_size, padding=kernel_size // 2),
+        nn.Conv2d(in_chans, out_chans, kernel_size, padding=padding),
         nn.ReLU(inplace=True),
         nn.BatchNorm2d(out_chans),
     )
@@ -117,7 +128,7 @@ def _layers(in_chans: int, drop_rate: float) -> Iterator[nn.Module]:
             if i > 0:
                 yield nn.Dropout(share * drop_rate)
                 share = INNER_SHARE
-            yield _block(in_chans, width)
+            yield _block(in_chans, width, kernel_size=3, padding=1)
             in_chans = width
         # ceil_mode: 28 pixels are reduced to 1; rounding down would leave 0
         yield nn.MaxPool2d(2, ceil_mode=True)
@@ -140,20 +151,33 @@ def _init_weights(module: nn.Module) -> None:
         nn.init.zeros_(module.bias)
 
 
+_SHARED_CFG = {
+    "url": "",
+    "crop_pct": 1.0,
+    "interpolation": "bilinear",
+    "first_conv": "features.0.0",
+    "classifier": "head.fc",
+}
+
 default_cfgs = generate_default_cfgs(
     {
         "vgg16_cifar": {
-            "url": "",
+            **_SHARED_CFG,
             "num_classes": 10,
             "input_size": (3, 32, 32),
             "pool_size": (1, 1),
-            "crop_pct": 1.0,
-            "interpolation": "bilinear",
             "mean": (0.4914, 0.4822, 0.4465),  # of CIFAR-10
             "std": (0.2470, 0.2435, 0.2616),
-            "first_conv": "features.0.0",
-            "classifier": "head.fc",
-        }
+        },
+        "vgg16_tim": {
+            **_SHARED_CFG,
+            "num_classes": 200,
+            "input_size": (3, 64, 64),
+            "fixed_input_size": True,  # timm then passes img_size on
+            "pool_size": (2, 2),
+            "mean": IMAGENET_DEFAULT_MEAN,
+            "std": IMAGENET_DEFAULT_STD,
+        },
     }
 )
 
@@ -161,11 +185,27 @@ default_cfgs = generate_default_cfgs(
 @register_model
 def vgg16_cifar(pretrained: bool = False, **kwargs: Any) -> VggCifar:
     """
-    Return the paper's VGG-16.
+    Return the VGG-16 that the paper trains on CIFAR-10 and CIFAR-100.
 
     :param pretrained: must be false: no weights are published
     :param kwargs: arguments of :class:`VggCifar`, e.g. ``num_classes``, ``in_chans``, ``drop_rate``
     """
+    return _build("vgg16_cifar", pretrained, **kwargs)
+
+
+@register_model
+def vgg16_tim(pretrained: bool = False, **kwargs: Any) -> VggCifar:
+    """
+    Return the VGG-16 that the paper trains on TinyImageNet: without dropout, and with a fully
+    connected layer from all 2048 values of the last pool to 512. Images have 64 pixels.
+
+    :param pretrained: must be false: no weights are published
+    :param kwargs: arguments of :class:`VggCifar`, e.g. ``num_classes``, ``in_chans``, ``drop_rate``
+    """
+    return _build("vgg16_tim", pretrained, **{"drop_rate": 0.0, **kwargs})
+
+
+def _build(name: str, pretrained: bool, **kwargs: Any) -> VggCifar:
     return build_model_with_cfg(
-        VggCifar, "vgg16_cifar", pretrained, feature_cfg={"flatten_sequential": True}, **kwargs
+        VggCifar, name, pretrained, feature_cfg={"flatten_sequential": True}, **kwargs
     )

@@ -152,6 +152,7 @@ class Benchmark:
             run.folder,
             method=run.method,
             tune=self.plan.tune,
+            calibration_samples=self.plan.suite.calibration_samples,
             again=self.plan.again,
             warnings=self.warnings,
         )

@@ -13,6 +13,7 @@ from dpn_plugin.bench.selection import (
     find_again,
     find_detectors,
     limit_samples,
+    why_left_out,
 )
 from dpn_plugin.bench.sharing import find_shared
 from dpn_plugin.bench.suite import MOST_SEEDS, Suite
@@ -183,7 +184,7 @@ def _plan_runs(
     if request.seeds is not None and request.seeds > MOST_SEEDS:
         raise UserError(f"seeds must be at most {MOST_SEEDS}, not {request.seeds}.")
     variants, not_run = find_variants(
-        request.methods, suite.methods, has_outliers=bool(suite.outliers)
+        request.methods, suite.methods, lambda variant: why_left_out(variant, suite)
     )
     backbones = dict.fromkeys(request.backbones or (suite.train.backbone,))
     for backbone in backbones:

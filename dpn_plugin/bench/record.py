@@ -52,6 +52,7 @@ class BenchRecord(Record):
     :param epochs: of training
     :param suite_epochs: those that the suite defines
     :param limit: the largest number of samples of every set that was asked for
+    :param calibration_samples: in-domain and OOD samples of a calibration error, at most
     :param code: the code of plugins behind the figures, by kind and name
     :param command: the command that started the benchmark
     :param seconds: what training and evaluation took, summed over all sessions
@@ -73,6 +74,7 @@ class BenchRecord(Record):
     epochs: int
     suite_epochs: int
     limit: int | None
+    calibration_samples: int | None = None
     versions: dict[str, str]
     code: dict[str, str]
     command: str

@@ -71,6 +71,7 @@ def write_results(
         epochs=max(run.config.recipe.epochs for run in plan.runs),
         suite_epochs=plan.suite.train.create_recipe().epochs,
         limit=plan.limit,
+        calibration_samples=plan.suite.calibration_samples,
         versions={name: version(name) for name in PACKAGES},
         code=_code(evaluations),
         command=command,

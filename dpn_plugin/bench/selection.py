@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from dpn_plugin.bench.suite import Suite
-from dpn_plugin.bench.variants import MethodsTable, find_variant
+from dpn_plugin.bench.variants import MethodsTable, Variant, find_variant
 from dpn_plugin.data import SourceSpec, check_in_domain_test, check_no_overlap
 from dpn_plugin.errors import UserError, unknown_name
 from dpn_plugin.plugins import registry
@@ -46,6 +46,19 @@ def limit_samples(suite: Suite, limit: int | None) -> Suite:
             "far": all_limited(suite.far),
         }
     )
+
+
+def why_left_out(variant: Variant, suite: Suite) -> str | None:
+    """Return why a suite cannot train a method, ``None`` if it can."""
+    if variant.needs_outliers and not suite.outliers:
+        return "the suite has no outliers to train with"
+    drop_rate = suite.train.create_recipe(**variant.train).drop_rate
+    if registry.load("methods", variant.method).passes > 1 and drop_rate == 0:
+        return (
+            f"passes with dropout need a network with dropout, and in the suite drop_rate is 0 "
+            f"(recipe {suite.train.recipe!r}): set drop_rate in [train] of a copy of the suite"
+        )
+    return None
 
 
 def find_detectors(patterns: Sequence[str]) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """Variants of methods: a method with other options, its own label, rows and folder."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -112,25 +112,24 @@ class Variant(BaseModel):
 
 
 def find_variants(
-    names: Sequence[str], table: MethodsTable, *, has_outliers: bool
+    names: Sequence[str], table: MethodsTable, why_left_out: Callable[[Variant], str | None]
 ) -> tuple[list[Variant], tuple[NotRun, ...]]:
     """
-    Return the methods of a plan, and those that cannot be run without outliers.
+    Return the methods of a plan, and those that are left out.
 
     :param names: names of methods with or without options; those of the suite if empty
     :param table: the methods that the suite lists and defines
-    :param has_outliers: whether the suite has outliers to train with
+    :param why_left_out: returns why a method cannot be trained, ``None`` if it can
     :raises UserError: if a name is unknown, or no method can be run
     """
     found = {each.label: each for each in (find_variant(n, table) for n in names or table.run)}
-    if has_outliers:
-        return list(found.values()), ()
-    kept = [each for each in found.values() if not each.needs_outliers]
-    reason = "the suite has no outliers to train with"
+    reasons = {label: why_left_out(each) for label, each in found.items()}
+    kept = [each for label, each in found.items() if reasons[label] is None]
     if not kept:
+        reason = next(iter(reasons.values()))
         raise UserError(f"None of the methods {', '.join(found)} can be run: {reason}.")
-    left_out = [label for label in found if label not in {each.label for each in kept}]
-    return kept, tuple(NotRun(method=label, reason=reason) for label in left_out)
+    left_out = (NotRun(method=label, reason=each) for label, each in reasons.items() if each)
+    return kept, tuple(left_out)
 
 
 def find_variant(text: str, table: MethodsTable) -> Variant:

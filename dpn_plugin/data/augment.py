@@ -2,12 +2,16 @@
 
 import math
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from dpn_plugin.errors import UserError
+from dpn_plugin.errors import UserError, choices
+
+#: how grid_sample calls each kind of fill
+_PADDING_MODES = {"nearest": "border", "reflect": "reflection", "zero": "zeros"}
 
 
 @dataclass(frozen=True)
@@ -15,23 +19,27 @@ class Augmentation:
     """
     A random shift, rotation and flip of every image, applied in one resampling.
 
-    Without rotation, images move by whole pixels and keep their values. Pixels from outside the
-    image repeat its border.
+    Without rotation, images move by whole pixels and keep their values.
 
     :param shift: largest shift in each direction, as a share of the image's size
     :param rotation: largest rotation in either direction, in degrees
     :param flip: mirror half of the images left to right; not for digits and letters
+    :param fill: pixels from outside the image: ``"nearest"`` repeats its border, ``"reflect"``
+        mirrors it at its edge (the border pixel occurs twice), ``"zero"`` is black
     """
 
     shift: float = 0.0
     rotation: float = 0.0
     flip: bool = False
+    fill: Literal["nearest", "reflect", "zero"] = "nearest"
 
     def __post_init__(self) -> None:
         if not 0 <= self.shift <= 1:
             raise UserError(f"shift must be between 0 and 1, not {self.shift}.")
         if not 0 <= self.rotation <= 180:
             raise UserError(f"rotation must be between 0 and 180 degrees, not {self.rotation}.")
+        if self.fill not in _PADDING_MODES:
+            raise UserError(f"fill must be {choices(_PADDING_MODES)}, not {self.fill!r}.")
 
     def __call__(self, images: Tensor, generator: torch.Generator) -> Tensor:
         """
@@ -48,7 +56,8 @@ class Augmentation:
         theta = self._transforms(images.shape, generator).to(images.device)
         moved = images if images.is_floating_point() else images.float()
         grid = F.affine_grid(theta.to(moved.dtype), list(images.shape), align_corners=False)
-        moved = F.grid_sample(moved, grid, padding_mode="border", align_corners=False)
+        padding = _PADDING_MODES[self.fill]
+        moved = F.grid_sample(moved, grid, padding_mode=padding, align_corners=False)
         return moved if images.is_floating_point() else moved.round_().to(images.dtype)
 
     def _transforms(self, shape: torch.Size, generator: torch.Generator) -> Tensor:

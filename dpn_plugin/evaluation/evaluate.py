@@ -80,6 +80,7 @@ class Evaluation:
     :param folder: where ``evaluation.json`` is, or will be
     :param method: what the figures call the method
     :param tune: search the detectors' hyper-parameters on held-out data
+    :param calibration_samples: in-domain and OOD samples of a calibration error, at most
     :param again: detectors that are evaluated even if their figures are known
     :param warnings: receives warnings
     """
@@ -92,13 +93,14 @@ class Evaluation:
         *,
         method: str,
         tune: bool,
+        calibration_samples: int | None = None,
         again: Collection[str] = (),
         warnings: WarningCollector,
     ) -> None:
         self.outputs, self.folder, self.tune, self.warnings = outputs, folder, tune, warnings
         self.method = method
         self.names = scorer_names(outputs.run.method, detectors)
-        self.again = again
+        self.again, self.calibration_samples = again, calibration_samples
         self.test_sets = [
             name for name in outputs.samples if name.partition(".")[0] in ("near", "far")
         ]
@@ -148,7 +150,9 @@ class Evaluation:
     def _identity(self) -> Identity:
         hashes = {name: key.hash for name, key in self.outputs.keys.items()}
         versions = {name: version(name) for name in ("dpn-plugin", "pytorch-ood")}
-        return Identity(outputs=hashes, versions=versions)
+        return Identity(
+            outputs=hashes, versions=versions, calibration_samples=self.calibration_samples
+        )
 
     def _evaluate_general(self) -> EvaluationRecord:
         start, before = time.perf_counter(), len(self.warnings.messages)
@@ -158,7 +162,7 @@ class Evaluation:
         test = outputs.arrays("in_domain_test")
         ood = {name: outputs.arrays(name) for name in self.test_sets}
         rows = classification_rows(test)
-        rows += calibration_rows(outputs.held_out(), test, ood)
+        rows += calibration_rows(outputs.held_out(), test, ood, self.calibration_samples)
         if not run.method.averages and not run.method.has_ood_classifier:
             rows += gap_rows(test, ood)
         networks = run.record.networks.values()

@@ -87,12 +87,14 @@ class Identity(BaseModel):
 
     :param outputs: the keys of all outputs, which hash weights, data and transforms
     :param versions: the versions of the code
+    :param calibration_samples: in-domain and OOD samples of a calibration error, at most
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     outputs: dict[str, str]
     versions: dict[str, str]
+    calibration_samples: int | None = None
 
 
 class EvaluationRecord(Record):

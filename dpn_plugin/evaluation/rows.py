@@ -48,7 +48,9 @@ def detector_rows(
     return _with_group_means(rows)
 
 
-def calibration_rows(held_out: Arrays, test: Arrays, ood: Mapping[str, Arrays]) -> list[ResultRow]:
+def calibration_rows(
+    held_out: Arrays, test: Arrays, ood: Mapping[str, Arrays], samples: int | None = None
+) -> list[ResultRow]:
     """
     Return the paper's calibration error: equal shares of in-domain and OOD samples, after one
     number was fitted on held-out in-domain data (a temperature; a translation for evidential
@@ -57,6 +59,8 @@ def calibration_rows(held_out: Arrays, test: Arrays, ood: Mapping[str, Arrays]) 
     :param held_out: outputs for held-out samples
     :param test: outputs for in-domain test samples
     :param ood: outputs for OOD samples, by ``group.name``
+    :param samples: the largest number of in-domain and of OOD samples that are drawn for a set;
+        the same in-domain samples for all networks and for all sets that have so many
     """
     evidential = "evidence_logits" in test
     name = "evidence_logits" if evidential else "logits"
@@ -72,7 +76,7 @@ def calibration_rows(held_out: Arrays, test: Arrays, ood: Mapping[str, Arrays]) 
     in_confidence, correct = confidence(test), _is_correct(test)
     rows = []
     for set_name, arrays in ood.items():
-        found = calibration_metrics(in_confidence, correct, confidence(arrays))
+        found = calibration_metrics(in_confidence, correct, confidence(arrays), most=samples)
         rows += _rows("calibration", found, set_name)
     in_domain = calibration_metrics(in_confidence, correct)
     rows += _rows("calibration", {f"in_domain_{m}": v for m, v in in_domain.items()})

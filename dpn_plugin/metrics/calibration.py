@@ -44,7 +44,11 @@ def edl_confidence(logits: Tensor, translation: float = 0.0) -> Tensor:
 
 
 def calibration_metrics(
-    confidence: Tensor, correct: Tensor, out_confidence: Tensor | None = None, seed: int = 0
+    confidence: Tensor,
+    correct: Tensor,
+    out_confidence: Tensor | None = None,
+    seed: int = 0,
+    most: int | None = None,
 ) -> dict[str, float]:
     """
     Return ``rms_error`` and ``ece``, fractions between 0 and 1.
@@ -58,6 +62,7 @@ def calibration_metrics(
     :param correct: whether each was classified correctly, boolean, shape (N,)
     :param out_confidence: of OOD samples, shape (M,)
     :param seed: of the draw of equal shares, and of the order of equal confidences
+    :param most: samples of each kind that are drawn at most; all if ``None``
     :raises UserError: if shapes differ, or a confidence lies outside of 0 to 1
     """
     confidence, correct = _check_confidence("confidence", confidence), correct.cpu().bool()
@@ -67,7 +72,7 @@ def calibration_metrics(
     generator = torch.Generator().manual_seed(seed)
     if out_confidence is not None:
         out_confidence = _check_confidence("out_confidence", out_confidence)
-        confidence, correct = equal_shares(confidence, correct, out_confidence, generator)
+        confidence, correct = equal_shares(confidence, correct, out_confidence, generator, most)
     # equal confidences fill bins in the given order, which must not be in-domain before OOD
     order = _drawn(len(confidence), len(confidence), generator)
     confidence, correct = confidence[order], correct[order].double()
@@ -78,19 +83,25 @@ def calibration_metrics(
 
 
 def equal_shares(
-    confidence: Tensor, correct: Tensor, out_confidence: Tensor, generator: torch.Generator
+    confidence: Tensor,
+    correct: Tensor,
+    out_confidence: Tensor,
+    generator: torch.Generator,
+    most: int | None = None,
 ) -> tuple[Tensor, Tensor]:
     """
     Return the confidence and correctness of equally many in-domain and OOD samples.
 
-    The more numerous kind is drawn at random without replacement. An OOD sample is never correct.
+    Samples are drawn at random without replacement. An OOD sample is never correct.
 
     :param confidence: of in-domain samples, shape (N,)
     :param correct: whether each was classified correctly, boolean, shape (N,)
     :param out_confidence: of OOD samples, shape (M,)
     :param generator: the random numbers of the draw
+    :param most: samples of each kind at most; as many as there are of the rarer kind if ``None``
     """
     share = min(len(confidence), len(out_confidence))
+    share = share if most is None else min(share, most)
     chosen = _drawn(len(confidence), share, generator)
     out_chosen = _drawn(len(out_confidence), share, generator)
     always_wrong = torch.zeros(share, dtype=torch.bool)

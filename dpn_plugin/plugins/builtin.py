@@ -58,6 +58,7 @@ def dpn_methods() -> Iterator[Entry]:
 def dpn_backbones() -> Iterator[Entry]:
     """The networks of the paper that timm does not have."""
     yield Entry("vgg16_cifar", "dpn_plugin.backbones.vgg:vgg16_cifar", "VGG-16 for small images")
+    yield Entry("vgg16_tim", "dpn_plugin.backbones.vgg:vgg16_tim", "VGG-16 for 64 pixels")
     yield Entry("mlp_synthetic", "dpn_plugin.backbones.mlp:mlp_synthetic", "MLP for 2-D points")
 
 

@@ -33,7 +33,11 @@ class Schedule(BaseModel):
 
 
 class FineTune(BaseModel):
-    """A short last phase at a low, constant rate."""
+    """
+    A short last phase at a low, constant rate.
+
+    :param augmentation: of in-domain images; outliers keep ``outlier_augmentation`` of the recipe
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
@@ -49,6 +53,8 @@ class Recipe(BaseModel):
     :param optimizer: a name of timm's ``create_optimizer_v2``
     :param outlier_batch_size: OOD samples beside each in-domain batch
     :param gamma: weight of the OOD samples in the loss
+    :param augmentation: of in-domain images
+    :param outlier_augmentation: of outliers, in both phases; ``None`` is that of in-domain images
     :param image_size: pixels along a side; images keep their own size without it
     :param hold_out: share of the training data (and of the outliers) kept for selection
     :param clip_grad: largest norm of the gradient
@@ -68,6 +74,7 @@ class Recipe(BaseModel):
     outlier_batch_size: int = Field(ge=1)
     gamma: float = Field(0.5, gt=0)
     augmentation: Augmentation = Augmentation()
+    outlier_augmentation: Augmentation | None = None
     fine_tune: FineTune | None = None
     image_size: int | None = Field(None, ge=1, le=LARGEST_IMAGE)
     drop_rate: float | None = Field(None, ge=0, lt=1)

@@ -96,7 +96,8 @@ class PairedBatches:
 
     def __init__(self, data: TrainingData, recipe: Recipe, processes: Processes, seed: int) -> None:
         rank, world = processes.rank, processes.world
-        size = min(recipe.batch_size, len(data.train) // world)
+        #: the first so many samples of every batch are in-domain
+        self.in_domain_size = size = min(recipe.batch_size, len(data.train) // world)
         self.in_domain = Batches(
             data.train, size, shuffle=True, seed=seed, rank=rank, world=world, drop_last=True
         )

@@ -1,4 +1,4 @@
-"""One forward pass with its loss, and the optimizer and schedule of a recipe."""
+"""One forward pass with its loss, and the optimizer, schedule and rate of a recipe."""
 
 from typing import Any
 
@@ -177,3 +177,25 @@ def create_schedule(optimizer: torch.optim.Optimizer, recipe: Recipe, steps: int
         **recipe.schedule.model_dump(),
     )
     return schedule
+
+
+def set_rate(
+    optimizer: torch.optim.Optimizer, scheduler: Any, recipe: Recipe, epoch: int, step: int
+) -> None:
+    """
+    Set the learning rate of the next step: that of the schedule, then that of the fine-tuning.
+
+    :param optimizer: whose rate is set
+    :param scheduler: from :func:`create_schedule`
+    :param recipe: the schedule and the fine-tuning
+    :param epoch: number of the epoch
+    :param step: steps done since the start of the training
+    """
+    if epoch < recipe.epochs:
+        scheduler.step_update(step)
+        if recipe.schedule.sched == "step":  # that of timm ignores min_lr
+            for group in optimizer.param_groups:
+                group["lr"] = max(group["lr"], recipe.schedule.min_lr)
+    elif recipe.fine_tune:
+        for group in optimizer.param_groups:
+            group["lr"] = recipe.fine_tune.lr

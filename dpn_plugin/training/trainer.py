@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from dpn_plugin._distributed import Processes
 from dpn_plugin._signals import StopRequest
 from dpn_plugin.backbones import Backbone
-from dpn_plugin.data import Augmentation, Transform
+from dpn_plugin.data import Transform
 from dpn_plugin.errors import UserError
 from dpn_plugin.runs import Checkpoints, EpochRecord, Recipe, TrainerState
 from dpn_plugin.training.data import PairedBatches, TrainingData
@@ -23,6 +23,7 @@ from dpn_plugin.training.task import (
     create_schedule,
     create_task,
     held_out_metrics,
+    set_rate,
 )
 
 
@@ -105,10 +106,10 @@ class Trainer:
 
     def _train_step(self, inputs: Tensor, labels: Tensor, epoch: int) -> StepMetrics:
         generator = self._seed_step()
-        self._set_rate(epoch)
+        set_rate(self.optimizer, self.scheduler, self.recipe, epoch, self.step)
         inputs, labels = (each.to(self.processes.device) for each in (inputs, labels))
         if inputs.ndim == 4:
-            inputs = self._augmentation(epoch)(inputs, generator)
+            inputs = self._augment(inputs, epoch, generator)
         x = self.transform(inputs)
         if self.recipe.channels_last and x.ndim == 4:
             x = x.contiguous(memory_format=torch.channels_last)
@@ -133,16 +134,16 @@ class Trainer:
         if callable(set_epoch):
             set_epoch(epoch)
 
-    def _set_rate(self, epoch: int) -> None:
-        if epoch < self.recipe.epochs:
-            self.scheduler.step_update(self.step)
-        elif self.recipe.fine_tune:
-            for group in self.optimizer.param_groups:
-                group["lr"] = self.recipe.fine_tune.lr
-
-    def _augmentation(self, epoch: int) -> Augmentation:
+    def _augment(self, inputs: Tensor, epoch: int, generator: torch.Generator) -> Tensor:
         phase = self.recipe.fine_tune if epoch >= self.recipe.epochs else None
-        return (phase or self.recipe).augmentation
+        augmentation = (phase or self.recipe).augmentation
+        of_outliers = self.recipe.outlier_augmentation
+        if of_outliers is None or self.batches.outliers is None:
+            return augmentation(inputs, generator)
+        # by position: the labels of an in-domain/OOD classifier do not show which are outliers
+        count = self.batches.in_domain_size
+        in_domain = augmentation(inputs[:count], generator)
+        return torch.cat([in_domain, of_outliers(inputs[count:], generator)])
 
     def _seed_step(self) -> torch.Generator:
         entropy = [self.seed, self.step, self.processes.rank]

@@ -76,6 +76,8 @@ def test_tiny_images_are_not_resized(name: str, size: int) -> None:
         ("resnet18.a1_in1k", 32, "auto", ("small", 32)),
         ("vgg16_cifar", 28, "auto", ("default", 28)),
         ("vgg16_cifar", None, "auto", ("default", 32)),
+        ("vgg16_tim", 64, "auto", ("default", 64)),
+        ("vgg16_tim", 32, "auto", ("default", 64)),
         ("mlp_synthetic", None, "auto", ("default", 1)),
         ("vit_tiny_patch16_224", 30, "auto", ("small", 32)),
         ("swin_tiny_patch4_window7_224", 32, "auto", ("default", 224)),

@@ -1,11 +1,14 @@
-"""vgg16_cifar: the paper's VGG-16 in timm's registry."""
+"""vgg16_cifar and vgg16_tim: the paper's VGG-16 in timm's registry."""
+
+from collections.abc import Callable
+from itertools import pairwise
 
 import pytest
 import timm
 import torch
 from torch import nn
 
-import dpn_plugin.backbones  # noqa: F401  # registers the model
+from dpn_plugin.backbones import create_backbone  # importing it registers the models
 
 
 def vgg(**arguments: object) -> nn.Module:
@@ -33,6 +36,39 @@ def test_it_has_the_papers_layers() -> None:
     assert 14.9e6 < sum(p.numel() for p in model.parameters()) < 15.1e6
     block = list(model.features[0])
     assert [type(layer) for layer in block] == [nn.Conv2d, nn.ReLU, nn.BatchNorm2d]
+
+
+def tim(**arguments: object) -> nn.Module:
+    return timm.create_model("vgg16_tim", **arguments)
+
+
+def test_the_number_of_parameters_is_that_of_the_papers_layers() -> None:
+    widths = [3] + [64] * 2 + [128] * 2 + [256] * 3 + [512] * 6
+    convolutions = sum(9 * a * b + b + 2 * b for a, b in pairwise(widths))
+    for model, hidden, classes in ((vgg(num_classes=100), 512, 100), (tim(), 2048, 200)):
+        dense = hidden * 512 + 512 + 2 * 512 + 512 * classes + classes
+        assert sum(p.numel() for p in model.parameters()) == convolutions + dense
+
+
+def test_tim_connects_the_2048_values_of_the_last_pool_and_has_no_dropout() -> None:
+    model = tim().eval()
+    maps = model.forward_features(torch.randn(2, 3, 64, 64))
+    assert maps.flatten(1).shape == (2, 2048)
+    convolution, _, norm = model.pre_logits[1]
+    dense = nn.Linear(2048, 512)
+    dense.load_state_dict({"weight": convolution.weight.flatten(1), "bias": convolution.bias})
+    norm.running_mean.uniform_(-1, 1)
+    hidden = norm(dense(maps.flatten(1)).relu()[:, :, None, None]).flatten(1)
+    features = model.forward_head(maps, pre_logits=True)
+    torch.testing.assert_close(features, hidden, rtol=1e-4, atol=1e-5)
+    assert model(torch.randn(2, 3, 64, 64)).shape == (2, 200)
+    assert not any(dropout_rates(model))
+    assert dropout_rates(tim(drop_rate=0.5)) == pytest.approx([0.3] + 7 * [0.4] + [0.5, 0.5])
+
+
+def test_images_of_other_sizes_are_resized_for_tim() -> None:
+    backbone = create_backbone("vgg16_tim", 5, in_chans=1, image_size=28)
+    assert backbone.input_size == (1, 64, 64)
 
 
 def test_dropout_is_the_papers_and_scales_with_drop_rate() -> None:
@@ -78,8 +114,9 @@ def test_timm_extracts_its_stages() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning")
-def test_script_and_export_give_the_same_logits() -> None:
-    model, x = vgg().eval(), torch.randn(2, 3, 32, 32)
+@pytest.mark.parametrize(("create", "size"), [(vgg, 32), (tim, 64)])
+def test_script_and_export_give_the_same_logits(create: Callable, size: int) -> None:
+    model, x = create().eval(), torch.randn(2, 3, size, size)
     with torch.no_grad():
         expected = model(x)
         torch.testing.assert_close(torch.jit.script(model)(x), expected)

@@ -45,6 +45,25 @@ def test_a_finished_benchmark_is_left_as_it_is(copy: Path, monkeypatch) -> None:
     assert write_times(copy) == before
 
 
+def test_another_number_of_calibration_samples_changes_the_calibration_only(copy: Path) -> None:
+    keys = ["method", "task", "detector", "dataset", "metric"]
+    before = results(copy).set_index(keys).sort_index()
+    suite_file(copy, POINTS, {"seeds = 1": "seeds = 1\ncalibration_samples = 150"})
+    monitor = rerun(copy, methods=("dpn-minus",))
+    assert monitor.steps == 0
+    assert any("baseline/seed-0 has another calibration" in each for each in monitor.warnings)
+    rerun(copy)
+    after = results(copy).set_index(keys).sort_index()
+    assert before.index.equals(after.index)
+    changed = before[before["value"] != after["value"]].reset_index()
+    assert set(changed["task"]) == {"calibration"}
+    assert set(changed["metric"]) == {"rms_error", "ece"}  # with OOD samples
+    assert set(changed["method"]) == {"baseline", "dpn-minus"}
+    evaluation = json.loads((copy / RUN / "evaluation.json").read_text("utf-8"))
+    assert evaluation["identity"]["calibration_samples"] == 150
+    assert record(copy)["calibration_samples"] == 150
+
+
 def test_one_more_detector_is_the_only_one_evaluated(copy: Path, tmp_path: Path) -> None:
     monitor = rerun(copy, detectors=("dpn-dent", "dpn-maxp"), only_asked=True)
     assert monitor.steps == 0

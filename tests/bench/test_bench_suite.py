@@ -9,6 +9,7 @@ import dpn_plugin
 from dpn_plugin.bench import Request, load_suite, make_plan
 from dpn_plugin.bench.record import NotRun
 from dpn_plugin.errors import UserError
+from dpn_plugin.runs import Recipe
 
 MISTAKES = {
     "unknown key": ("title", 'colour = "red"\ntitle', "Unknown key 'colour'"),
@@ -49,6 +50,10 @@ MISTAKES = {
         "[train]: epochs: Input should be less than or equal to 100000",
     ),
     "wrong type": ("seeds = 1", 'seeds = "1"', "seeds: Input should be a valid integer, not '1'."),
+    "no samples to calibrate": (
+        "seeds = 1", "seeds = 1\ncalibration_samples = 0",
+        "calibration_samples: Input should be greater than or equal to 1",
+    ),
     "no seeds": ("seeds = 1", "seeds = 0", "seeds: Input should be greater than or equal to 1"),
     "no list": (
         'methods = ["baseline", "dpn-minus"]',
@@ -133,8 +138,32 @@ def test_a_suite_that_does_not_exist(tmp_path: Path) -> None:
 def test_every_suite_that_we_ship_has_a_plan(name: str, tmp_path: Path) -> None:
     plan = make_plan(Request(name, tmp_path))
     assert {run.find_training_state() for run in plan.runs} == {"train"}
-    assert len(plan.runs) == len(plan.suite.methods) * plan.suite.seeds
-    assert plan.not_run == ()
+    assert [each.method for each in plan.not_run] == (["mcdp"] if name == "tim" else [])
+    assert len(plan.runs) == (len(plan.suite.methods) - len(plan.not_run)) * plan.suite.seeds
+
+
+def test_the_suite_of_a_network_without_dropout_leaves_mcdp_out_and_says_why(
+    tmp_path: Path,
+) -> None:
+    assert "drop_rate is 0 (recipe 'tim')" in make_plan(Request("tim", tmp_path)).not_run[0].reason
+    with pytest.raises(UserError, match=r"None of the methods mcdp can be run: .*set drop_rate in"):
+        make_plan(Request("tim", tmp_path, methods=("mcdp",)))
+    path = Path(str(dpn_plugin.plugins.registry.load("suites", "tim")))
+    text = path.read_text("utf-8").replace("[train]", "[train]\ndrop_rate = 0.5")
+    plan = make_plan(Request(str(suite_file(tmp_path, text)), tmp_path, methods=("mcdp",)))
+    assert {run.config.recipe.drop_rate for run in plan.runs} == {0.5}
+
+
+@pytest.mark.parametrize(
+    ("name", "backbone"), [("c10", "vgg16_cifar"), ("c100", "vgg16_cifar"), ("tim", "vgg16_tim")]
+)
+def test_the_papers_suites_have_its_network_recipe_and_calibration(
+    name: str, backbone: str, tmp_path: Path
+) -> None:
+    plan = make_plan(Request(name, tmp_path))
+    assert {run.config.backbone for run in plan.runs} == {backbone}
+    assert {run.config.recipe for run in plan.runs} == {Recipe.named(name)}
+    assert plan.suite.calibration_samples == 5000
 
 
 def test_outliers_and_tests_of_one_source_are_refused_by_the_plan(tmp_path: Path) -> None:

@@ -37,9 +37,12 @@ def test_flips_mirror_about_half_of_the_images(images):
     assert 15 < same.sum() < 45
 
 
-def test_shifts_move_by_whole_pixels_up_to_the_limit_and_repeat_the_border(images):
-    shifted = Augmentation(shift=0.25)(images.inputs, generator())
-    padded = np.pad(images.inputs.numpy(), [(0, 0), (0, 0), (2, 2), (2, 2)], mode="edge")
+@pytest.mark.parametrize(
+    ("fill", "mode"), [("nearest", "edge"), ("reflect", "symmetric"), ("zero", "constant")]
+)
+def test_shifts_move_by_whole_pixels_up_to_the_limit_and_fill_from_outside(fill, mode, images):
+    shifted = Augmentation(shift=0.25, fill=fill)(images.inputs, generator())
+    padded = np.pad(images.inputs.numpy(), [(0, 0), (0, 0), (2, 2), (2, 2)], mode=mode)
     seen = set()
     for before, after in zip(padded, shifted.numpy(), strict=True):
         places = [
@@ -66,6 +69,39 @@ def test_rotation_keeps_angles_in_images_of_any_shape(size):
         assert abs(image - expected).max() < 1e-3
 
 
+@pytest.mark.parametrize(
+    ("fill", "mode"), [("nearest", "nearest"), ("reflect", "reflect"), ("zero", "grid-constant")]
+)
+def test_corners_of_rotated_images_are_filled_like_those_of_scipy(fill, mode):
+    picture = np.random.default_rng(0).uniform(size=(16, 16))
+    batch = torch.from_numpy(picture).expand(8, 1, 16, 16)
+    turned = Augmentation(rotation=45, fill=fill)(batch, generator()).numpy()[:, 0]
+    draws = torch.rand((4, 8), generator=generator())[0].numpy()
+    for image, draw in zip(turned, draws, strict=True):
+        angle = (2 * float(draw) - 1) * 45
+        expected = ndimage.rotate(picture, angle, reshape=False, order=1, mode=mode)
+        assert abs(image - expected).max() < 1e-4
+
+
+def test_one_row_by_hand():
+    row = torch.tensor([10, 20, 30, 40], dtype=torch.uint8).expand(64, 1, 1, 4)
+    found = {}
+    for fill in ("nearest", "reflect", "zero"):
+        shifted = Augmentation(shift=0.5, fill=fill)(row, generator())
+        found[fill] = {tuple(each) for each in shifted[:, 0, 0].tolist()}
+    # a row has one pixel of height, so a shift by up to half of it rounds to none
+    common = {(10, 20, 30, 40)}
+    assert found["nearest"] == common | {
+        (30, 40, 40, 40), (20, 30, 40, 40), (10, 10, 20, 30), (10, 10, 10, 20)
+    }  # fmt: skip
+    assert found["reflect"] == common | {
+        (30, 40, 40, 30), (20, 30, 40, 40), (10, 10, 20, 30), (20, 10, 10, 20)
+    }  # fmt: skip
+    assert found["zero"] == common | {
+        (30, 40, 0, 0), (20, 30, 40, 0), (0, 10, 20, 30), (0, 0, 10, 20)
+    }  # fmt: skip
+
+
 def test_switching_one_part_off_does_not_change_the_others(images):
     without = replace(SHIFT_AND_FLIP, flip=False)(images.inputs, generator())
     both = SHIFT_AND_FLIP(images.inputs, generator())
@@ -86,3 +122,5 @@ def test_wrong_shapes_and_parameters_are_refused():
         Augmentation(shift=4)
     with pytest.raises(UserError, match="rotation must be between 0 and 180 degrees"):
         Augmentation(rotation=-1)
+    with pytest.raises(UserError, match="fill must be 'nearest', 'reflect' or 'zero', not 'wrap'"):
+        Augmentation(fill="wrap")

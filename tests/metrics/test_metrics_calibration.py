@@ -51,6 +51,33 @@ def test_equal_shares_draw_without_replacement_and_ood_samples_are_wrong(inside,
     assert int(correct.sum()) == share
 
 
+@pytest.mark.parametrize(("most", "share"), [(40, 40), (100, 100), (5000, 100)])
+def test_a_limit_bounds_both_shares(most, share):
+    confidence, out_confidence = torch.arange(300), 1000 + torch.arange(100)
+    drawn = [
+        equal_shares(
+            confidence, confidence % 2 == 0, out_confidence, torch.Generator().manual_seed(4), most
+        )
+        for _ in range(2)
+    ]
+    (found, correct), (again, _) = drawn
+    assert len(found.unique()) == len(found) == 2 * share
+    assert int((found >= 1000).sum()) == share
+    assert torch.equal(correct, (found < 1000) & (found % 2 == 0))
+    assert torch.equal(found, again)
+
+
+def test_a_limited_calibration_error_is_that_of_the_drawn_samples():
+    # 200 in-domain samples at 1 and 200 OOD samples at 0.25, of 1000 and 700: four pure bins
+    confidence, correct = torch.ones(1000), bools((True, 1000))
+    found = calibration_metrics(confidence, correct, torch.full((700,), 0.25), most=200)
+    assert found == pytest.approx({"rms_error": (0.25**2 / 2) ** 0.5, "ece": 0.125})
+    mixed = torch.rand(700, generator=torch.Generator().manual_seed(0))
+    limited = calibration_metrics(confidence, correct, mixed, most=200)
+    assert limited == calibration_metrics(confidence, correct, mixed, most=200)
+    assert limited != calibration_metrics(confidence, correct, mixed)
+
+
 def test_equal_confidences_mix_both_kinds():
     found = calibration_metrics(
         torch.full((5000,), 0.5), bools((True, 5000)), torch.full((5000,), 0.5)

@@ -19,14 +19,6 @@ def test_every_recipe_is_valid_and_names_an_optimizer_of_timm(name: str) -> None
     assert recipe.total_epochs >= recipe.epochs > 0
 
 
-def test_the_recipe_c10_is_that_of_the_paper() -> None:
-    recipe = Recipe.named("c10")
-    assert (recipe.optimizer, recipe.lr, recipe.momentum) == ("sgd", 0.1, 0.9)
-    assert (recipe.batch_size, recipe.outlier_batch_size, recipe.epochs) == (64, 32, 200)
-    assert (recipe.schedule.decay_epochs, recipe.schedule.decay_rate) == (20, 0.5)
-    assert recipe.fine_tune is not None
-
-
 def test_a_changed_key_of_a_table_keeps_the_other_keys() -> None:
     recipe = Recipe.named("c10", augmentation={"flip": False}, fine_tune={"epochs": 3})
     assert not recipe.augmentation.flip
@@ -45,6 +37,8 @@ def test_a_changed_key_of_a_table_keeps_the_other_keys() -> None:
         ("c10", {"augmentation": {"flop": True}}, "augmentation: Unknown .* 'flop'. Did .*'flip'"),
         ("c10", {"image_size": LARGEST_IMAGE + 1}, "image_size: .* less than or equal to 8192"),
         ("c10", {"augmentation": {"shift": 3}}, "shift must be between 0 and 1"),
+        ("c10", {"outlier_augmentation": {"shift": 3}}, "shift must be between 0 and 1"),
+        ("c10", {"augmentation": {"fill": "wrap"}}, "augmentation.fill: .*'reflect'.*not 'wrap'"),
     ],
 )
 def test_a_wrong_change_is_refused(name: str, changes: dict, message: str) -> None:

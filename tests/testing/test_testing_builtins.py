@@ -24,7 +24,7 @@ EXPECTED_FAILURES = {
         "synthetic:gaussians-ood",
         "pytorch_ood:GaussianNoise/20",
     ],
-    backbones=["vgg16_cifar", "mlp_synthetic"],
+    backbones=["vgg16_cifar", "vgg16_tim", "mlp_synthetic"],
 )
 def test_a_built_in_passes_its_checks(check: Callable[[], None]) -> None:
     check()
