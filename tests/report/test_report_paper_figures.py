@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from click.testing import Result
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 from PIL import Image
@@ -40,13 +41,13 @@ def synthetic(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A benchmark of three classes whose samples are points in the plane."""
     folder = tmp_path_factory.mktemp("synthetic")
     SampleBench(suite="synthetic", methods=METHODS, seeds=(0,), classes=3).write(folder)
-    train, outliers = load("synthetic:gaussians"), load("synthetic:gaussians-ood")
+    train = load("synthetic:gaussians", root=".", in_domain=True)
+    outliers = load("synthetic:gaussians-ood", root=".")
     store = OutputStore(folder / "store")
     keys = {}
     for name, samples in plane_samples(train, [outliers]).items():
-        inputs = torch.stack([samples[i][0] for i in range(len(samples))]).reshape(len(samples), 2)
-        labels = torch.tensor([int(samples[i][1]) for i in range(len(samples))])
-        arrays = {"logits": plane_logits(inputs), "labels": labels, "inputs": inputs}
+        logits = plane_logits(samples.inputs)
+        arrays = {"logits": logits, "labels": samples.labels, "inputs": samples.inputs}
         keys[name.removeprefix("plane.")] = store_outputs(store, arrays, name)
     for path in folder.glob("runs/**/evaluation.json"):
         old = read_record(path, EvaluationRecord)
@@ -122,15 +123,15 @@ def test_maps_show_the_measure_of_their_title(drawn: PaperFigures) -> None:
     np.testing.assert_allclose(shown, expected, rtol=1e-3)
 
 
-def test_labels_do_not_overlap_titles(drawn: PaperFigures) -> None:
+def test_titles_and_colour_bars_do_not_overlap(drawn: PaperFigures) -> None:
     for each in drawn.figures.values():
-        renderer = each.figure.canvas.get_renderer()
-        boxes = [
-            text.get_window_extent(renderer)
-            for axes in all_axes(each.figure)
-            for text in (axes.title, axes._left_title)
-            if text.get_text()
-        ]
+        renderer = FigureCanvasAgg(each.figure).get_renderer()
+        boxes = []
+        for axes in all_axes(each.figure):
+            titles = (axes.title, axes._left_title)
+            boxes += [text.get_window_extent(renderer) for text in titles if text.get_text()]
+            # with their labels
+            boxes += [bar.get_tightbbox(renderer) for bar in axes.child_axes]
         for index, box in enumerate(boxes):
             assert not any(box.overlaps(other) for other in boxes[index + 1 :]), each.key
 
