@@ -4,6 +4,7 @@ from dpn_plugin.bench.benchmark import BenchMonitor, Executor, RunMonitor, run_b
 from dpn_plugin.bench.check import check_plan
 from dpn_plugin.bench.data import load_suite_data
 from dpn_plugin.bench.execution import LocalExecutor, PoolExecutor, RayExecutor
+from dpn_plugin.bench.paper import compare_with_paper, paper_figures
 from dpn_plugin.bench.plan import Plan, Request, make_plan
 from dpn_plugin.bench.planned_run import PlannedRun
 from dpn_plugin.bench.record import BENCH_FILE, BenchRecord, DataRecord, read_bench_record
@@ -27,11 +28,13 @@ __all__ = [
     "RunMonitor",
     "Suite",
     "check_plan",
+    "compare_with_paper",
     "copy_suite",
     "count_trainings",
     "load_suite",
     "load_suite_data",
     "make_plan",
+    "paper_figures",
     "read_bench_record",
     "read_suite_text",
     "run_benchmark",

@@ -1,6 +1,7 @@
 """``bench.json``: what a benchmark consists of and how it was made."""
 
 from pathlib import Path
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -48,6 +49,7 @@ class BenchRecord(Record):
     :param in_domain: the in-domain data for training and selection
     :param outliers: the OOD data for training and selection, by name
     :param sets: the OOD test sets by group (``near``, ``far``) and name
+    :param paper_task: the paper's name of the task, for its suites
     :param fingerprints: the hash of every test set
     :param epochs: of training
     :param suite_epochs: those that the suite defines
@@ -70,6 +72,7 @@ class BenchRecord(Record):
     in_domain_test: DataRecord
     outliers: dict[str, DataRecord]
     sets: dict[str, dict[str, DataRecord]]
+    paper_task: Literal["C10", "C100", "TIM"] | None = None
     fingerprints: dict[str, str]
     epochs: int
     suite_epochs: int

@@ -68,6 +68,7 @@ def write_results(
         detectors=detectors,
         seeds=sorted({each.seed for each in evaluations}),
         **_describe_data(plan, data),
+        paper_task=plan.suite.paper_task,
         epochs=max(run.config.recipe.epochs for run in plan.runs),
         suite_epochs=plan.suite.train.create_recipe().epochs,
         limit=plan.limit,

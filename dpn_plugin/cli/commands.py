@@ -30,7 +30,7 @@ COMMANDS = {
     "suite": ("dpn_plugin.cli.suite:suite", "Show a suite, or copy it to a file to edit."),
     "list": ("dpn_plugin.cli.listing:listing", "List what can be picked by name."),
     "report": ("dpn_plugin.cli.report:report", "Write the report of one or several benchmarks."),
-    "plot": ("dpn_plugin.cli.plot:plot", "Draw a Dirichlet density on the simplex."),
+    "plot": ("dpn_plugin.cli.plot:plot", "Draw a Dirichlet density, or the figures of the paper."),
     "plugins": ("dpn_plugin.cli.plugins:plugins", "Show the plugins, and those that failed."),
     "check": (
         "dpn_plugin.cli.check:check",

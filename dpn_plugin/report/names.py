@@ -26,17 +26,19 @@ class Metric:
     :param title: as shown to readers
     :param larger_is_better: whether the largest value is the best one
     :param percent: whether values are fractions that are printed in per cent
+    :param decimals: the digits behind the point, as printed
     """
 
     title: str
     larger_is_better: bool = True
     percent: bool = True
+    decimals: int = 1
 
     def text(self, value: float) -> str:
         """Return the value as printed, a dash for NaN."""
         if math.isnan(value):
             return DASH
-        return f"{100 * value:.1f}" if self.percent else f"{value:.2f}"
+        return f"{100 * value if self.percent else value:.{self.decimals}f}"
 
 
 _METRICS = {
@@ -48,16 +50,16 @@ _METRICS = {
     "accuracy": Metric("Accuracy"),
     "rms_error": Metric("RMS calibration error", larger_is_better=False),
     "ece": Metric("ECE", larger_is_better=False),
-    "kl_correct_ood": Metric("KL(correct ‖ OOD)", percent=False),
-    "kl_ood_correct": Metric("KL(OOD ‖ correct)", percent=False),
-    "kl_misclassified_ood": Metric("KL(misclassified ‖ OOD)", percent=False),
-    "kl_ood_misclassified": Metric("KL(OOD ‖ misclassified)", percent=False),
+    "kl_correct_ood": Metric("KL(correct ‖ OOD)", percent=False, decimals=2),
+    "kl_ood_correct": Metric("KL(OOD ‖ correct)", percent=False, decimals=2),
+    "kl_misclassified_ood": Metric("KL(misclassified ‖ OOD)", percent=False, decimals=2),
+    "kl_ood_misclassified": Metric("KL(OOD ‖ misclassified)", percent=False, decimals=2),
 }
 
 
 def metric(name: str) -> Metric:
     """Return the metric of this name; an unknown one has its name as title."""
-    return _METRICS.get(name, Metric(name, percent=False))
+    return _METRICS.get(name, Metric(name, percent=False, decimals=2))
 
 
 def task_title(task: str) -> str:

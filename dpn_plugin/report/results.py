@@ -6,15 +6,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from dpn_plugin.bench import BenchRecord, read_bench_record
+from dpn_plugin.bench import BenchRecord, compare_with_paper, read_bench_record
 from dpn_plugin.errors import UserError
 from dpn_plugin.metrics import RESULT_COLUMNS, over_seeds
-
-_COMPARISON_COLUMNS = (
-    "backbone", "dataset", "method", "detector", "metric", "paper_mean", "paper_std", "mean", "std",
-    "n", "difference",
-)  # fmt: skip
-_NUMBERS = {"value", "paper_mean", "paper_std", "mean", "std", "n", "difference"}
 
 
 @dataclass(frozen=True)
@@ -45,6 +39,11 @@ class Results:
     def suites(self) -> list[str]:
         """The names of the suites, in order of appearance."""
         return list(dict.fromkeys(record.suite for record in self.records))
+
+    @property
+    def paper_tasks(self) -> dict[str, str]:
+        """The paper's names of the tasks, by suite, for the suites of the paper."""
+        return _paper_tasks(self.records)
 
     def scopes(self) -> Iterator[Scope]:
         """Return every pair of suite and backbone that has results."""
@@ -84,7 +83,8 @@ def load_results(folders: Iterable[str | Path]) -> Results:
     records = tuple(read_bench_record(path) for path in paths)
     # a row that is the same in two folders counts once
     joined = pd.concat([_read_results(path) for path in paths]).drop_duplicates()
-    return Results(paths, records, _summary(joined, paths), _comparisons(paths, records))
+    summary = _summary(joined, paths)
+    return Results(paths, records, summary, _comparison(summary, records))
 
 
 def _summary(joined: pd.DataFrame, paths: tuple[Path, ...]) -> pd.DataFrame:
@@ -103,14 +103,16 @@ def _read_results(folder: Path) -> pd.DataFrame:
     return table
 
 
-def _comparisons(folders: tuple[Path, ...], records: tuple[BenchRecord, ...]) -> pd.DataFrame:
-    paths = [folder / "comparison.csv" for folder in folders]
+def _paper_tasks(records: tuple[BenchRecord, ...]) -> dict[str, str]:
+    return {record.suite: record.paper_task for record in records if record.paper_task}
+
+
+def _comparison(summary: pd.DataFrame, records: tuple[BenchRecord, ...]) -> pd.DataFrame:
     found = [
-        _read_csv(path, _COMPARISON_COLUMNS).assign(suite=record.suite)
-        for path, record in zip(paths, records, strict=True)
-        if path.exists()
+        compare_with_paper(summary[summary["suite"].eq(suite)], task).assign(suite=suite)
+        for suite, task in _paper_tasks(records).items()
     ]
-    return pd.concat(found) if found else pd.DataFrame(columns=["suite", *_COMPARISON_COLUMNS])
+    return pd.concat(found, ignore_index=True) if found else pd.DataFrame()
 
 
 def _read_csv(path: Path, columns: tuple[str, ...]) -> pd.DataFrame:
@@ -126,7 +128,7 @@ def _read_csv(path: Path, columns: tuple[str, ...]) -> pd.DataFrame:
     missing = [column for column in columns if column not in table]
     if missing:
         raise UserError(f"{path} lacks the columns {', '.join(missing)}.")
-    return table.assign(**{name: _numbers(path, table[name]) for name in _NUMBERS & {*columns}})
+    return table.assign(value=_numbers(path, table["value"]))
 
 
 def _numbers(path: Path, column: pd.Series) -> pd.Series:

@@ -22,23 +22,32 @@ def markdown_text(tables: Iterable[Table]) -> str:
 
 
 def _markdown(table: Table) -> str:
-    heads = [_md("Method"), *map(_md, table.columns)]
-    lines = [f"## {_md(_full_title(table))}", "", _md(table.note), ""]
+    heads = [escape_markdown("Method"), *map(escape_markdown, table.columns)]
+    lines = [f"## {escape_markdown(_full_title(table))}", "", escape_markdown(table.note), ""]
     for block in table.blocks:
         if block.title:
-            lines += [f"### {_md(block.title)}", ""]
-        lines += [_md_row(heads), _md_row(["---", *["---:"] * len(table.columns)])]
+            lines += [f"### {escape_markdown(block.title)}", ""]
+        lines += [markdown_row(heads), markdown_row(["---", *["---:"] * len(table.columns)])]
         for method, cells in block.rows.items():
-            lines.append(_md_row([_md(method), *(_printed(c, _md, "**{}**") for c in cells)]))
+            lines.append(
+                markdown_row(
+                    [
+                        escape_markdown(method),
+                        *(_printed(c, escape_markdown, "**{}**") for c in cells),
+                    ]
+                )
+            )
         lines.append("")
     return "\n".join(lines)
 
 
-def _md_row(cells: list[str]) -> str:
+def markdown_row(cells: list[str]) -> str:
+    """Return a row of a Markdown table."""
     return f"| {' | '.join(cells)} |"
 
 
-def _md(text: str) -> str:
+def escape_markdown(text: str) -> str:
+    """Return a text that Markdown shows as it is."""
     escaped = re.sub(r"([\\`*_{}\[\]#|$~])", r"\\\1", text)
     return escaped.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
@@ -49,7 +58,7 @@ def latex_text(tables: Iterable[Table]) -> str:
 
 
 def _latex(table: Table) -> str:
-    caption = f"{_tex(_full_title(table))}. {_tex(table.note)}"
+    caption = f"{escape_latex(_full_title(table))}. {escape_latex(table.note)}"
     width = len(table.columns) + 1
     lines = [
         r"\begin{table}",
@@ -58,23 +67,27 @@ def _latex(table: Table) -> str:
         r"\centering",
         rf"\begin{{tabular}}{{l{'r' * len(table.columns)}}}",
         r"\toprule",
-        _tex_row(["Method", *map(_tex, table.columns)]),
+        latex_row(["Method", *map(escape_latex, table.columns)]),
     ]
     for block in table.blocks:
         lines.append(r"\midrule")
         if block.title:
-            lines.append(rf"\multicolumn{{{width}}}{{l}}{{\emph{{{_tex(block.title)}}}}} \\")
+            lines.append(
+                rf"\multicolumn{{{width}}}{{l}}{{\emph{{{escape_latex(block.title)}}}}} \\"
+            )
         for method, cells in block.rows.items():
-            shown = (_printed(cell, _tex, r"\textbf{{{}}}") for cell in cells)
-            lines.append(_tex_row([_tex(method), *shown]))
+            shown = (_printed(cell, escape_latex, r"\textbf{{{}}}") for cell in cells)
+            lines.append(latex_row([escape_latex(method), *shown]))
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}", ""])
 
 
-def _tex_row(cells: list[str]) -> str:
+def latex_row(cells: list[str]) -> str:
+    """Return a row of a LaTeX table."""
     return f"{' & '.join(cells)} \\\\"
 
 
-def _tex(text: str) -> str:
+def escape_latex(text: str) -> str:
+    """Return a text that LaTeX prints as it is."""
     return "".join(_LATEX.get(character, character) for character in text)
 
 
@@ -83,16 +96,17 @@ def csv_text(table: Table) -> str:
     out = io.StringIO()
     rows = csv.writer(out, lineterminator="\n")
     kinds = ("mean", "std", "n")
-    heads = (_no_formula(f"{c} {kind}") for c in table.columns for kind in kinds)
+    heads = (no_formula(f"{c} {kind}") for c in table.columns for kind in kinds)
     rows.writerow(["set", "method", *heads])
     for block in table.blocks:
         for method, cells in block.rows.items():
             values = (value for cell in cells for value in _values(cell))
-            rows.writerow([_no_formula(block.title), _no_formula(method), *values])
+            rows.writerow([no_formula(block.title), no_formula(method), *values])
     return out.getvalue()
 
 
-def _no_formula(name: str) -> str:
+def no_formula(name: str) -> str:
+    """Return a name as a spreadsheet shows it."""
     # a spreadsheet would compute a name such as "=1+1"; an apostrophe makes it text
     return f"'{name}" if name.startswith(("=", "+", "-", "@", "\t", "\r")) else name
 

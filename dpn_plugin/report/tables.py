@@ -6,11 +6,14 @@ per OOD set), and the comparison with the paper's own values.
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import pandas as pd
 
 from dpn_plugin.report.names import MINUS, Metric, dataset_title, metric, slug, task_title
 from dpn_plugin.report.results import Results, Scope
+
+Key = TypeVar("Key")
 
 #: tasks with a table per metric, whose columns are detectors
 _BY_DETECTOR = ("ood", "misclassification")
@@ -80,8 +83,14 @@ class Table:
 
 @dataclass(frozen=True)
 class PaperRow:
-    """A value of the paper, ours, and ours minus the paper's as printed."""
+    """
+    A value of the paper, ours, and ours minus the paper's as printed.
 
+    :param table: of the paper, as ``comparison.csv`` names it
+    :param compared: what of ours is compared, where that is not obvious
+    """
+
+    table: str
     backbone: str
     method: str
     set: str
@@ -90,6 +99,7 @@ class PaperRow:
     paper: Cell
     ours: Cell
     difference: str
+    compared: str
 
 
 def result_tables(results: Results) -> list[Table]:
@@ -105,6 +115,7 @@ def paper_rows(results: Results) -> list[PaperRow]:
         sign = "+" if row["difference"] >= 0 else MINUS
         found.append(
             PaperRow(
+                table=row["table"],
                 backbone=row["backbone"],
                 method=row["method"],
                 set=dataset_title(row["dataset"]),
@@ -113,6 +124,7 @@ def paper_rows(results: Results) -> list[PaperRow]:
                 paper=Cell(row["paper_mean"], row["paper_std"], 0, own),
                 ours=Cell(row["mean"], row["std"], int(row["n"]), own),
                 difference=f"{sign}{own.text(abs(row['difference']))}",
+                compared=row["compared"],
             )
         )
     return found
@@ -173,43 +185,41 @@ def _table(
 
 
 def _block(rows: pd.DataFrame, title: str, columns: list[str], across: str) -> Block:
-    cells: dict[str, dict[str, Cell]] = {}
-    for row in rows.to_dict("records"):
-        cell = Cell(row["mean"], row["std"], int(row["n"]), metric(row["metric"]))
-        cells.setdefault(row["method"], {})[row[across]] = cell
+    cells = {
+        (row["method"], row[across]): Cell(
+            row["mean"], row["std"], int(row["n"]), metric(row["metric"])
+        )
+        for row in rows.to_dict("records")
+    }
     # detectors are compared with each other, metrics only within their column
     groups = [columns] if across == "detector" else [[column] for column in columns]
     for group in groups:
-        _mark_best(cells, group)
-    shown = {name: tuple(own.get(column) for column in columns) for name, own in cells.items()}
+        cells |= mark_best({key: cell for key, cell in cells.items() if key[1] in group})
+    methods = dict.fromkeys(method for method, _ in cells)
+    shown = {name: tuple(cells.get((name, column)) for column in columns) for name in methods}
     return Block(title, shown)
 
 
-def _mark_best(cells: dict[str, dict[str, Cell]], columns: list[str]) -> None:
-    places = [
-        (method, column)
-        for method, own in cells.items()
-        for column in columns
-        if column in own and not math.isnan(own[column].mean)
-    ]
-    if len(places) < 2:
-        return
-    compared = [cells[method][column] for method, column in places]
-    best = max(compared, key=lambda c: c.mean if c.metric.larger_is_better else -c.mean)
-    for method, column in places:
-        cell = cells[method][column]
-        # values that are printed alike are equally good
-        cells[method][column] = replace(cell, best=cell.text == best.text)
+def mark_best(cells: dict[Key, Cell]) -> dict[Key, Cell]:
+    """Return the cells with the best ones marked; a cell without competitors is not the best."""
+    compared = {key: cell for key, cell in cells.items() if not math.isnan(cell.mean)}
+    if len(compared) < 2:
+        return cells
+    best = max(compared.values(), key=lambda c: c.mean if c.metric.larger_is_better else -c.mean)
+    # values that are printed alike are equally good
+    marked = {key: replace(cell, best=cell.text == best.text) for key, cell in compared.items()}
+    return {**cells, **marked}
 
 
 def _note(metrics: tuple[str, ...], rows: pd.DataFrame) -> str:
     known = [metric(name) for name in metrics]
     unit = "Per cent" if all(each.percent for each in known) else "As measured"
     lower = not any(each.larger_is_better for each in known)
-    return f"{unit}, {'lower' if lower else 'higher'} is better; {_seeds(rows['n'])}."
+    return f"{unit}, {'lower' if lower else 'higher'} is better; {describe_seeds(rows['n'])}."
 
 
-def _seeds(counts: pd.Series) -> str:
+def describe_seeds(counts: pd.Series) -> str:
+    """Return what figures are, given the number of seeds of each."""
     low, high = int(counts.min()), int(counts.max())
     if high <= 1:
         return "one seed, so no ±"

@@ -9,6 +9,8 @@ from dpn_plugin.bench import BENCH_FILE
 from dpn_plugin.errors import UserError
 from dpn_plugin.report.figures import draw_figures
 from dpn_plugin.report.html import html_page
+from dpn_plugin.report.paper import text as paper_text
+from dpn_plugin.report.paper.tables import PaperTable, paper_tables
 from dpn_plugin.report.results import load_results
 from dpn_plugin.report.table_text import csv_text, latex_text, markdown_text
 from dpn_plugin.report.tables import result_tables
@@ -17,13 +19,13 @@ _PAGE = "report.html"
 _LOCK = ".report.lock"
 #: the hashes of the report and of its sources, in the format of sha256sum
 _HASHES = "report.sha256"
-_SOURCES = ("results.csv", BENCH_FILE, "comparison.csv")
+_SOURCES = ("results.csv", BENCH_FILE)
 
 
 def write_report(folders: str | Path | Iterable[str | Path], out: str | Path | None = None) -> Path:
     """
     Write ``report.html``, ``tables/`` (Markdown, CSV, LaTeX), ``figures/`` (PNG, SVG) and the
-    hashes of all of them.
+    hashes of all of them; ``tables/paper/`` has the paper's tables, if its suites were run.
 
     :param folders: one or several folders that ``dpn bench`` wrote
     :param out: where to write; by default beside the results, if there is one folder
@@ -44,6 +46,8 @@ def write_report(folders: str | Path | Iterable[str | Path], out: str | Path | N
         write_text(target / "tables" / f"{table.key}.csv", csv_text(table))
     write_text(target / "tables" / "tables.md", markdown_text(tables))
     write_text(target / "tables" / "tables.tex", latex_text(tables))
+    for paper_table in paper_tables(results):
+        _write_paper_table(target / "tables" / "paper", paper_table)
     for figure_set in figure_sets:
         for figure in figure_set.figures:
             figure.save(target / "figures")
@@ -51,6 +55,12 @@ def write_report(folders: str | Path | Iterable[str | Path], out: str | Path | N
     hashes = {**_hashes(target, [*_parts(target), _PAGE]), **sources}
     write_text(target / _HASHES, "".join(f"{each}  {name}\n" for name, each in hashes.items()))
     return target / _PAGE
+
+
+def _write_paper_table(folder: Path, table: PaperTable) -> None:
+    write_text(folder / f"{table.key}.md", paper_text.markdown_text(table))
+    write_text(folder / f"{table.key}.tex", paper_text.latex_text(table))
+    write_text(folder / f"{table.key}.csv", paper_text.csv_text(table))
 
 
 def update_report(folder: str | Path) -> Path:
@@ -83,8 +93,8 @@ def _is_current(folder: Path) -> bool:
 
 
 def _parts(folder: Path) -> list[str]:
-    paths = (path for kind in ("tables", "figures") for path in (folder / kind).glob("*"))
-    return sorted(str(path.relative_to(folder)) for path in paths)
+    paths = (path for kind in ("tables", "figures") for path in (folder / kind).rglob("*"))
+    return sorted(path.relative_to(folder).as_posix() for path in paths if path.is_file())
 
 
 def _hashes(folder: Path, names: Iterable[str]) -> dict[str, str]:

@@ -90,7 +90,10 @@ REPORT = [
 
 PLOT = [
     refused("plot", "Missing argument"),
-    refused("plot simplex", "Missing argument"),
+    refused("plot simplex", "three"),
+    refused("plot paper 1 1 1", "simplex"),
+    refused("plot simplex 1 1 1 --bench nowhere", "paper"),
+    refused("plot paper --bench nowhere", "nowhere"),
     refused("plot simplx 1 1 1", "Did you mean 'simplex'?"),
     refused("plot simplex 1 1", "three"),
     refused("plot simplex 1 1 1 1", "three"),

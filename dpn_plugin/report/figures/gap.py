@@ -45,12 +45,17 @@ def gap_figure(key: str, runs: list[StoredRun]) -> ReportFigure | None:
 
 def _panel(axes: Axes, run: LoadedRun) -> None:
     points = {kind: representation(logits) for kind, logits in run.logits_by_kind().items()}
+    draw_kinds(axes, points)
+    axes.set_title(escape_dollars(run.method))
+    axes.set_xlim(0, 1.03)
+
+
+def draw_kinds(axes: Axes, points: dict[str, Tensor]) -> None:
+    """Draw the samples of each kind and the Gaussians that are fitted to them."""
     for kind, own in points.items():
         _scatter(axes, own, SAMPLE_KINDS[kind])
     for kind, own in points.items():
         _ellipses(axes, own, SAMPLE_KINDS[kind].colour)
-    axes.set_title(escape_dollars(run.method))
-    axes.set_xlim(0, 1.03)
 
 
 def _scatter(axes: Axes, points: Tensor, kind: SampleKind) -> None:

@@ -49,7 +49,7 @@ def simplex_figure(concentrations: Sequence[float], key: str = "simplex") -> Rep
         raise UserError(f"Concentrations must be positive and finite, got {listed}.")
     with report_style():
         figure, (axes,) = panels(1, 1, 3.6)
-        shown = _draw_density(axes, concentrations)
+        shown = draw_density(axes, concentrations)
         _name_corners(axes)
         axes.set_title(f"Dirichlet({', '.join(f'{each:g}' for each in concentrations)})")
         figure.colorbar(shown, ax=axes, label="log density", shrink=0.8)
@@ -76,7 +76,7 @@ def _typical_panel(axes: Axes, logits: Tensor, title: str) -> None:
     axes.set_axis_off()
     if len(logits):
         concentrations = _median_concentrations(logits.double())
-        _draw_density(axes, concentrations)
+        draw_density(axes, concentrations)
         title += f"\n({', '.join(f'{each:.3g}' for each in concentrations)})"
     axes.set_title(title, fontsize=7.5, loc="center")
 
@@ -88,21 +88,26 @@ def _median_concentrations(logits: Tensor) -> list[float]:
     return logits[order[len(order) // 2]].clamp(-20, 20).exp().tolist()
 
 
-def _draw_density(axes: Axes, concentrations: Sequence[float]) -> TriMesh:
+def draw_density(axes: Axes, concentrations: Sequence[float]) -> TriMesh:
     """
-    Draw the log density, down to six below its highest value, and return what a colour bar needs.
+    Draw the log density, down to six below the densest hundredth of the simplex at most, and return
+    what a colour bar needs.
 
     The mean is drawn as a ring, because a density of high precision is no larger than a point.
     """
     p = _grid()
     alpha = torch.tensor(concentrations, dtype=torch.float64)
     density = Dirichlet(alpha).log_prob(torch.from_numpy(p)).numpy()
+    # concentrations below one have poles in the corners, which must not use up the colour scale
+    highest = float(np.percentile(density, 99))
+    span = min(max(highest - float(density.min()), 3.0), 6.0)  # a flat density is light
     triangles = Triangulation(*(p @ _CORNERS).T)
     shown = axes.tripcolor(
         triangles,
         density,
         cmap=COLOUR_MAP,
-        vmin=density.max() - 6,
+        vmin=highest - span,
+        vmax=highest,
         shading="gouraud",
         rasterized=True,
     )
