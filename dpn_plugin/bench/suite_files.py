@@ -32,10 +32,12 @@ def load_suite(name: str | Path) -> tuple[str, Suite, Path]:
         suite = Suite.model_validate(table)
     except ValidationError as error:
         raise UserError(f"{path.name}: {validation_message(error, Suite)}") from error
-    try:
-        suite.train.create_recipe()
-    except UserError as error:
-        raise UserError(f"{path.name}: [train]: {error}") from error
+    changes = {f"[methods.{name}]": each.train for name, each in suite.methods.defined.items()}
+    for where, train in {"[train]": {}, **changes}.items():
+        try:
+            suite.train.create_recipe(**train)
+        except UserError as error:
+            raise UserError(f"{path.name}: {where}: {error}") from error
     return path.stem, suite, path.parent
 
 

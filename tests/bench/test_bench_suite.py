@@ -58,9 +58,9 @@ MISTAKES = {
     "no list": (
         'methods = ["baseline", "dpn-minus"]',
         'methods = "baseline"',
-        "methods: Input should be a valid list, not 'baseline'.",
+        "methods.run: Input should be a valid list, not 'baseline'.",
     ),
-    "no methods": ('["baseline", "dpn-minus"]', "[]", "methods: List should have at least 1"),
+    "no methods": ('["baseline", "dpn-minus"]', "[]", "methods.run: List should have at least 1"),
     "key of a source": (
         '[far.around]\nsource = "synthetic:gaussians-ood"\nsplit',
         '[far.around]\nsource = "synthetic:gaussians-ood"\nsplt',
@@ -139,7 +139,7 @@ def test_every_suite_that_we_ship_has_a_plan(name: str, tmp_path: Path) -> None:
     plan = make_plan(Request(name, tmp_path))
     assert {run.find_training_state() for run in plan.runs} == {"train"}
     assert [each.method for each in plan.not_run] == (["mcdp"] if name == "tim" else [])
-    assert len(plan.runs) == (len(plan.suite.methods) - len(plan.not_run)) * plan.suite.seeds
+    assert len(plan.runs) == (len(plan.suite.methods.run) - len(plan.not_run)) * plan.suite.seeds
 
 
 def test_the_suite_of_a_network_without_dropout_leaves_mcdp_out_and_says_why(

@@ -89,7 +89,7 @@ def test_every_variant_has_its_own_rows_folder_and_label(tmp_path: Path) -> None
         ('methods = ["dpn-minus:lambda_oat=0"]', "'dpn-minus:lambda_oat=0'.*'lambda_out'"),
         ('methods = ["dpn-minus:gamma=-1"]', "'dpn-minus:gamma=-1': gamma must be.*above 0"),
         ("[methods.'../x']\nbase = 'oe'", "name must start with a letter"),
-        ("[methods.mine]\nbase = 'oe'\ntrain = { lrr = 1 }", "'mine'.*lrr"),
+        ("[methods.mine]\nbase = 'oe'\ntrain = { lrr = 1 }", "methods.mine.*lrr.*'lr'"),
         ("[methods.edl]\ninit_from = 'deep-ensemble'", "trains 3 networks"),
         ("[methods.edl]\ninit_from = 'oe'", "trained with outliers"),
         ("methods = []", "methods.*at least 1"),
