@@ -7,8 +7,8 @@ paper prints for several tasks are built for those that there are results of.
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
+from dpn_plugin.report.paper.grid import Grid, Keys, Layout, Line
 from dpn_plugin.report.paper.names import MEASURES, METHODS, SETS
 
 #: in the order of the paper
@@ -41,65 +41,11 @@ _EXTENDED_GAP_SETS = {
 }
 _CALIBRATED_WITH = {"C10": "stl10", "C100": "stl10", "TIM": "cifar100"}
 _DPN = ("dpn-fwd", "dpn-rev", "dpn-plus", "dpn-minus")
-#: directions of the divergence: name, metric of a kind of samples, sign
+#: directions of the divergence by name: the metric of a kind of samples, the title
 _DIRECTIONS = {
     "in_ood": ("kl_{}_ood", "KL(in-domain ‖ OOD)"),
     "ood_in": ("kl_ood_{}", "KL(OOD ‖ in-domain)"),
 }
-
-#: the identity of a figure: some of paper_task, table, dataset, method, detector, metric
-Keys = dict[str, str]
-
-
-@dataclass(frozen=True)
-class Line:
-    """
-    A row or a column.
-
-    :param heads: its titles, from the outermost to its own
-    :param keys: what its figures have in common
-    :param contest: its figures compete for bold with those of lines of the same contest
-    """
-
-    heads: tuple[str, ...]
-    keys: Keys
-    contest: str = ""
-
-
-@dataclass(frozen=True)
-class Grid:
-    """
-    A part of a table with its own columns.
-
-    :param title: its task, empty if it has columns of several tasks
-    :param rows: from the top
-    :param columns: from the left
-    :param keys: what all its figures have in common
-    :param row_titles: what the heads of rows are
-    """
-
-    title: str
-    rows: tuple[Line, ...]
-    columns: tuple[Line, ...]
-    keys: Keys
-    row_titles: tuple[str, ...] = ("Method",)
-
-
-@dataclass(frozen=True)
-class Layout:
-    """
-    A table of the paper.
-
-    :param number: as the paper numbers it
-    :param name: for files
-    :param caption: what it shows
-    :param grids: its parts
-    """
-
-    number: int
-    name: str
-    caption: str
-    grids: tuple[Grid, ...]
 
 
 def layouts(tasks: Iterable[str]) -> list[Layout]:

@@ -8,7 +8,8 @@ import pandas as pd
 
 from dpn_plugin.bench import paper_figures
 from dpn_plugin.report.names import metric, slug
-from dpn_plugin.report.paper.layout import TASKS, Grid, Layout, layouts
+from dpn_plugin.report.paper.grid import Grid, Layout
+from dpn_plugin.report.paper.layout import TASKS, layouts
 from dpn_plugin.report.results import Results, Scope
 from dpn_plugin.report.tables import Cell, describe_seeds, mark_best
 

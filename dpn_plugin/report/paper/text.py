@@ -3,7 +3,7 @@
 from itertools import groupby
 
 from dpn_plugin.report.names import DASH
-from dpn_plugin.report.paper.layout import Line
+from dpn_plugin.report.paper.grid import Line
 from dpn_plugin.report.paper.names import latex_name
 from dpn_plugin.report.paper.tables import FilledGrid, PaperCell, PaperTable, figure_rows
 from dpn_plugin.report.table_text import escape_markdown, latex_row, markdown_row
