@@ -14,6 +14,16 @@ SAMPLES_FILE = "samples.json"
 _log = logging.getLogger(__name__)
 
 
+class Sources(BaseModel):
+    """The probabilities of the three sources that a sample may come from."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    correct: float = Field(ge=0, le=1)
+    misclassified: float = Field(ge=0, le=1)
+    ood: float = Field(ge=0, le=1)
+
+
 class ShownSample(BaseModel):
     """
     One image with everything that the report says about it.
@@ -23,8 +33,7 @@ class ShownSample(BaseModel):
     :param actual: the name of its class; ``None`` for OOD samples
     :param confidence: Max.P, the probability of the predicted class
     :param scores: outlier scores by the name of the detector
-    :param sources: the probabilities of ``correct``, ``misclassified`` and ``ood``, if they can be
-        estimated
+    :param sources: where it may come from, if that can be estimated
     :param png: a thumbnail of the image, as PNG in base64
     """
 
@@ -35,7 +44,7 @@ class ShownSample(BaseModel):
     actual: str | None = None
     confidence: FiniteFloat
     scores: dict[str, FiniteFloat]
-    sources: dict[Literal["correct", "misclassified", "ood"], FiniteFloat] = {}
+    sources: Sources | None = None
     png: str = Field(pattern="^[A-Za-z0-9+/]+={0,2}$")
 
 

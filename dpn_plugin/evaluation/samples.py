@@ -14,7 +14,7 @@ from dpn_plugin.detectors import GaussianKL, representation
 from dpn_plugin.errors import UserError
 from dpn_plugin.evaluation.record import Identity
 from dpn_plugin.evaluation.rows import is_correct
-from dpn_plugin.evaluation.sample_record import SampleGroup, SamplesRecord, ShownSample
+from dpn_plugin.evaluation.sample_record import SampleGroup, SamplesRecord, ShownSample, Sources
 from dpn_plugin.evaluation.scorers import BINARY, FOR_AVERAGES, Arrays, measure_scores
 from dpn_plugin.functional import max_p
 from dpn_plugin.metrics import ood_metrics
@@ -26,7 +26,6 @@ SHOWN = 6
 ACCEPTED = 0.95
 #: pixels along a side; larger images are reduced
 _LARGEST = 64
-_SOURCES = ("correct", "misclassified", "ood")
 _OF_DIRICHLETS = ("dpn-maxp", "dpn-entropy", "dpn-mi", "dpn-precision", "dpn-dent")
 _OF_CLASSIFIERS = (BINARY, "dpn-maxp", "dpn-entropy")
 
@@ -176,11 +175,11 @@ class _Chooser:
         scores = [_rounded(measure_scores(arrays, name)) for name in self.measures]
         return [dict(zip(self.measures, row, strict=True)) for row in zip(*scores, strict=True)]
 
-    def _all_sources(self, logits: Tensor) -> list[dict[str, float]]:
+    def _all_sources(self, logits: Tensor) -> list[Sources | None]:
         if self.sources is None:
-            return [{} for _ in logits]
-        found = map(_rounded, self.sources.predict_source(logits))
-        return [dict(zip(_SOURCES, row, strict=True)) for row in found]
+            return [None] * len(logits)
+        rows = map(_rounded, self.sources.predict_source(logits))
+        return [Sources(correct=c, misclassified=m, ood=o) for c, m, o in rows]
 
 
 def _measures(outputs: RunOutputs) -> tuple[str, ...]:
