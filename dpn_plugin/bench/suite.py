@@ -93,6 +93,8 @@ class Suite(BaseModel):
     :param methods: what to train
     :param detectors: names or wildcards of what to score with
     :param seeds: how many runs
+    :param overlap: what to do if a test set shares images with other data: stop, or remove them
+        from the test set
     :param paper_task: the paper's name of the task, to set its figures beside ours
     :param notes: what a reader of the results must know
     """
@@ -110,6 +112,7 @@ class Suite(BaseModel):
     methods: list[str] = Field(list(PAPER_METHODS), min_length=1)
     detectors: list[str] = Field(list(PAPER_DETECTORS), min_length=1)
     seeds: StrictInt = Field(3, ge=1, le=MOST_SEEDS)
+    overlap: Literal["error", "drop"] = "error"
     paper_task: Literal["C10", "C100", "TIM"] | None = None
     notes: list[str] = []
 
