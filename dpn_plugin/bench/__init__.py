@@ -1,7 +1,7 @@
 """Suites of methods and detectors: plans, benchmarks and their results."""
 
 from dpn_plugin.bench.benchmark import BenchMonitor, Executor, RunMonitor, run_benchmark
-from dpn_plugin.bench.check import check_plan
+from dpn_plugin.bench.check import check_plan, describe_resizings
 from dpn_plugin.bench.data import load_suite_data
 from dpn_plugin.bench.execution import LocalExecutor, PoolExecutor, RayExecutor
 from dpn_plugin.bench.plan import Plan, Request, make_plan
@@ -26,6 +26,7 @@ __all__ = [
     "Suite",
     "check_plan",
     "copy_suite",
+    "describe_resizings",
     "load_suite",
     "load_suite_data",
     "make_plan",
