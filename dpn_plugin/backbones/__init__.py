@@ -2,7 +2,7 @@
 
 from dpn_plugin.backbones.backbone import Backbone, Outputs, mc_dropout
 from dpn_plugin.backbones.factory import create_backbone
-from dpn_plugin.backbones.inputs import check_name, plan_input
+from dpn_plugin.backbones.inputs import check_name, describe_resizing, plan_input
 from dpn_plugin.backbones.stems import supports_small_stem
 
 __all__ = [
@@ -10,6 +10,7 @@ __all__ = [
     "Outputs",
     "check_name",
     "create_backbone",
+    "describe_resizing",
     "mc_dropout",
     "plan_input",
     "supports_small_stem",

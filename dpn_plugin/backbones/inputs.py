@@ -45,6 +45,38 @@ def plan_input(name: str, image_size: int | None = None, stem: str = "auto") -> 
     return stem, _default_stem_size(name, image_size)
 
 
+def describe_resizing(name: str, image_size: int, stem: str = "auto") -> str | None:
+    """
+    Return what resizing the images for a backbone costs and how to change it.
+
+    :param name: a timm id
+    :param image_size: pixels along a side of the data's images
+    :param stem: as for :func:`plan_input`
+    :return: two sentences; ``None`` if the images keep their size
+    """
+    planned, size = plan_input(name, image_size, stem)
+    if size in (1, image_size):  # 1: a network for points, which takes no images
+        return None
+    ratio = (size / image_size) ** 2
+    return (
+        f"For {name}, images of {image_size} x {image_size} pixels are resized to {size} x {size}: "
+        f"{size**2:,} pixels per image instead of {image_size**2:,}, which is {ratio:.3g} times "
+        f"the time and memory, roughly. {_other_size(name, planned)}"
+    )
+
+
+def _other_size(name: str, stem: str) -> str:
+    """Return how images can keep their size."""
+    if stem == "small":
+        return f"Sizes that are a multiple of {SMALL_STEP} are kept."
+    if supports_small_stem(name):
+        return 'They keep their size with the small stem: stem = "small" in [train], or --stem.'
+    return (
+        "Its family has no small stem; images keep their size with vgg16_cifar and with the timm "
+        f"families {', '.join(SMALL_STEM_FAMILIES)}: --backbone."
+    )
+
+
 def normalisation(model: Any, channels: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """
     Return mean and standard deviation per channel.

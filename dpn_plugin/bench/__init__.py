@@ -1,7 +1,7 @@
 """Suites of methods and detectors: plans, benchmarks and their results."""
 
 from dpn_plugin.bench.benchmark import BenchMonitor, Executor, RunMonitor, run_benchmark
-from dpn_plugin.bench.check import check_plan
+from dpn_plugin.bench.check import check_plan, describe_resizings
 from dpn_plugin.bench.data import load_suite_data
 from dpn_plugin.bench.execution import LocalExecutor, PoolExecutor, RayExecutor
 from dpn_plugin.bench.paper import compare_with_paper, paper_figures
@@ -31,6 +31,7 @@ __all__ = [
     "compare_with_paper",
     "copy_suite",
     "count_trainings",
+    "describe_resizings",
     "load_suite",
     "load_suite_data",
     "make_plan",

@@ -15,6 +15,7 @@ from typing import Protocol
 from dpn_plugin._distributed import Processes
 from dpn_plugin._files import locked, remove_abandoned
 from dpn_plugin._signals import Stopped
+from dpn_plugin.bench.check import describe_resizings
 from dpn_plugin.bench.data import SuiteData, load_suite_data
 from dpn_plugin.bench.plan import Plan
 from dpn_plugin.bench.planned_run import PlannedRun
@@ -193,6 +194,8 @@ def run_benchmark(plan: Plan, executor: Executor, monitor: BenchMonitor, command
         notes = warnings.since(before)
         for name, reason in benchmark.data.skipped.items():
             warnings.add(f"The test set {name} is left out: {reason}")
+        for sentence in describe_resizings(benchmark.plan, benchmark.data):
+            monitor.on_warning(sentence)  # about the time that it takes, not about the results
         results = _collect_results(executor.execute(benchmark, monitor), plan, warnings)
         if processes.primary:
             device = str(processes.device)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from dpn_plugin.backbones import describe_resizing
 from dpn_plugin.bench.data import SuiteData
 from dpn_plugin.bench.plan import Plan
 from dpn_plugin.bench.record import NotRun
@@ -24,6 +25,21 @@ def check_plan(plan: Plan, data: SuiteData) -> list[NotRun]:
     if len(unusable) == len(configs):
         raise UserError(f"Nothing could be run. {unusable[0].reason}")
     return found
+
+
+def describe_resizings(plan: Plan, data: SuiteData) -> list[str]:
+    """
+    Return what resizing costs, for every backbone that gets images of another size.
+
+    :param plan: what is planned
+    :param data: its data
+    """
+    shape = data.in_domain.inputs.shape
+    if len(shape) != 4 or shape[2] != shape[3]:  # points, or images that no backbone takes
+        return []
+    stems = {run.config.backbone: run.config.stem for run in plan.runs}
+    found = [describe_resizing(name, shape[2], stem) for name, stem in stems.items()]
+    return [each for each in found if each is not None]
 
 
 def _problems(plan: Plan, config: TrainConfig, data: SuiteData) -> Iterator[NotRun]:

@@ -1,6 +1,6 @@
 """The data of a suite, loaded once for all runs."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from dpn_plugin.bench.plan import Plan
@@ -10,6 +10,7 @@ from dpn_plugin.data import (
     Samples,
     check_in_domain_test,
     check_no_overlap,
+    drop_shared,
     fingerprint,
     hold_out,
 )
@@ -31,6 +32,8 @@ class SuiteData:
     :param groups: OOD test samples by group (``near``, ``far``) and name
     :param plane: a grid and the training points, if samples are points in the plane
     :param skipped: OOD test sets that are left out because they are missing: name and reason
+    :param dropped: how many samples test sets have lost because they are also elsewhere, by
+        ``in_domain_test`` or the name of the OOD set
     """
 
     datasets: DatasetCache
@@ -40,6 +43,7 @@ class SuiteData:
     groups: dict[str, dict[str, Samples]]
     plane: dict[str, Samples]
     skipped: dict[str, str] = field(default_factory=dict)
+    dropped: dict[str, int] = field(default_factory=dict)
 
     @cached_property
     def sets(self) -> dict[str, Samples]:
@@ -78,6 +82,8 @@ def load_suite_data(plan: Plan, skip_missing: bool = False) -> SuiteData:
     datasets.forget_found()
     plane = plane_samples(train, [*outliers.values()])
     data = SuiteData(datasets, train, outliers, test, groups, plane, skipped)
+    if suite.overlap == "drop":
+        data = _drop_shared(data)
     _check_overlap(suite, data)
     return data
 
@@ -152,6 +158,14 @@ def _load_in_domain(plan: Plan, datasets: DatasetCache) -> tuple[Samples, Sample
             f"{len(train.classes)}, or in another order."
         )
     return train, test
+
+
+def _drop_shared(data: SuiteData) -> SuiteData:
+    """Return the data without the test samples that are also elsewhere."""
+    tests = {name: each for sets in data.groups.values() for name, each in sets.items()}
+    left = drop_shared(data.in_domain, data.in_domain_test, data.outliers, tests)
+    groups = {group: {name: left.ood[name] for name in sets} for group, sets in data.groups.items()}
+    return replace(data, in_domain_test=left.in_domain_test, groups=groups, dropped=left.dropped)
 
 
 def _check_overlap(suite: Suite, data: SuiteData) -> None:

@@ -18,6 +18,7 @@ class DataRecord(BaseModel):
     :param source: where it came from, e.g. ``"torchvision:MNIST (test)"``
     :param selection: the part that was taken, e.g. ``"classes=0-6, limit=300"``; empty for all
     :param samples: the number of samples
+    :param dropped: how many more there were, which are also in other data (``overlap = "drop"``)
     :param classes: the names of its classes, for in-domain data
     """
 
@@ -26,6 +27,7 @@ class DataRecord(BaseModel):
     source: str
     selection: str = ""
     samples: int
+    dropped: int = 0
     classes: list[str] = []
 
 

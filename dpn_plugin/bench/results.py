@@ -154,19 +154,30 @@ def _describe_data(plan: Plan, data: SuiteData) -> dict[str, object]:
     outliers = data.outliers.items()
     return {
         "in_domain": _data_record(suite.in_domain, data.in_domain, classes),
-        "in_domain_test": _data_record(test, data.in_domain_test),
+        "in_domain_test": _data_record(
+            test, data.in_domain_test, dropped=data.dropped.get("in_domain_test", 0)
+        ),
         "outliers": {name: _data_record(suite.outliers[name], each) for name, each in outliers},
         "sets": {
-            group: {name: _data_record(suite.groups[group][name], s) for name, s in sets.items()}
+            group: {
+                name: _data_record(suite.groups[group][name], s, dropped=data.dropped.get(name, 0))
+                for name, s in sets.items()
+            }
             for group, sets in data.groups.items()
         },
         "fingerprints": {n: f for n, f in data.fingerprints.items() if n not in PLANE_SETS},
     }
 
 
-def _data_record(spec: SourceSpec, samples: Samples, classes: Sequence[str] = ()) -> DataRecord:
+def _data_record(
+    spec: SourceSpec, samples: Samples, classes: Sequence[str] = (), dropped: int = 0
+) -> DataRecord:
     return DataRecord(
-        source=spec.name, selection=spec.selection, samples=len(samples), classes=list(classes)
+        source=spec.name,
+        selection=spec.selection,
+        samples=len(samples),
+        dropped=dropped,
+        classes=list(classes),
     )
 
 

@@ -84,6 +84,8 @@ class Suite(BaseModel):
     :param seeds: how many runs
     :param calibration_samples: in-domain and OOD samples of a calibration error, at most so many of
         each; without it, as many as there are
+    :param overlap: what to do if a test set shares images with other data: stop, or remove them
+        from the test set
     :param paper_task: the paper's name of the task, to set its figures beside ours
     :param notes: what a reader of the results must know
     """
@@ -102,6 +104,7 @@ class Suite(BaseModel):
     detectors: list[str] = Field(list(PAPER_DETECTORS), min_length=1)
     seeds: StrictInt = Field(3, ge=1, le=MOST_SEEDS)
     calibration_samples: StrictInt | None = Field(None, ge=1)
+    overlap: Literal["error", "drop"] = "error"
     paper_task: Literal["C10", "C100", "TIM"] | None = None
     notes: list[str] = []
 

@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dpn_plugin.cli.output import DATA_ROOT, DataRootOption, WorkersOption, print_table, use_threads
+from dpn_plugin.cli.output import (
+    DATA_ROOT,
+    DataRootOption,
+    WorkersOption,
+    print_note,
+    print_table,
+    use_threads,
+)
 from dpn_plugin.errors import UserError, unknown_name
 
 if TYPE_CHECKING:
@@ -79,6 +86,9 @@ def bench(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would be done, and do nothing.")
     ] = False,
+    open_: Annotated[
+        bool, typer.Option("--open", help="Open the report in the browser at the end.")
+    ] = False,
 ) -> None:
     """Train and compare methods and detectors on a suite of data sets."""
     from dpn_plugin.bench import Request, make_plan, run_benchmark, split_names
@@ -123,6 +133,8 @@ def bench(
         _print_leaderboard(out)
         _print_not_run(out)
         typer.echo(f"Results: {out / 'results.csv'}\nReport:  {report}")
+        if open_:
+            _open_in_browser(report)
 
 
 def make_executor(
@@ -170,8 +182,20 @@ def _update_report(out: Path) -> Path:
     return update_report(out)
 
 
+def _open_in_browser(report: Path) -> None:
+    import webbrowser
+
+    if not webbrowser.open(report.resolve().as_uri()):
+        print_note("There is no browser to open the report with; BROWSER can name one.")
+
+
 def _print_plan(plan: "Plan") -> None:
-    from dpn_plugin.bench import check_plan, count_trainings, load_suite_data
+    from dpn_plugin.bench import (
+        check_plan,
+        count_trainings,
+        describe_resizings,
+        load_suite_data,
+    )
     from dpn_plugin.evaluation import scorer_names
     from dpn_plugin.runs import method_of
 
@@ -194,6 +218,8 @@ def _print_plan(plan: "Plan") -> None:
     data = load_suite_data(plan, plan.skip_missing)
     for name, reason in data.skipped.items():
         typer.echo(f"Not run: test set {name}: {reason}")
+    for sentence in describe_resizings(plan, data):
+        typer.echo(f"Resized: {sentence}")
     for each in check_plan(plan, data):
         typer.echo(f"Not run: {each.detector or 'all'} on {each.backbone}: {each.reason}")
 

@@ -5,14 +5,17 @@ from typing import Annotated, Any
 import typer
 
 from dpn_plugin.cli.output import JsonOption, print_json, print_note, print_table
-from dpn_plugin.errors import UserError, choices
+from dpn_plugin.cli.recipes import list_recipes
+from dpn_plugin.errors import UserError, choices, unknown_name
 from dpn_plugin.plugins import KINDS, plugins, registry
 
+#: the kinds of entries, and the recipes, which are not entries of plugins
+_LISTED = (*KINDS, "recipes")
 _COLUMNS = ("name", "aliases", "summary", "package")
 
 
 def listing(
-    kind: Annotated[str, typer.Argument(help=f"{choices(KINDS)}.")],
+    kind: Annotated[str, typer.Argument(help=f"{choices(_LISTED)}.")],
     pattern: Annotated[
         str | None,
         typer.Argument(help="Names or aliases with wildcards: 'dpn-*'."),
@@ -29,7 +32,13 @@ def listing(
     List what can be picked by name.
 
     Backbones are those that plugins add; with a PATTERN ('*' for all of them) timm's own follow.
+    Recipes are shown with their main settings, with --json with all of them.
     """
+    if kind not in _LISTED:
+        raise unknown_name("kind", kind, _LISTED)
+    if kind == "recipes" and backbone is None:
+        list_recipes(pattern, as_json)
+        return
     if backbone is not None:
         _list_applicable(kind, pattern, backbone, as_json)
         return

@@ -1,5 +1,8 @@
 """``dpn train``: train a backbone with a method and write a run's folder."""
 
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -90,7 +93,7 @@ def train(
     )
     _note_ignored_outliers(config)
     use_threads(workers)
-    with training_progress() as monitor:
+    with training_progress() as monitor, _printed_log():
         run = training.train(
             config, out, root=data_root, device=device, force=force, monitor=monitor
         )
@@ -104,6 +107,27 @@ def _note_ignored_outliers(config: "TrainConfig") -> None:
     if config.outliers and not method_of(config).needs_outliers and is_primary():
         names = ", ".join(each.name for each in config.outliers)
         print_note(f"The method {config.method!r} trains without outliers: {names} is not used.")
+
+
+class _Notes(logging.Handler):
+    """Prints log records as remarks."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        print_note(record.getMessage())
+
+
+@contextmanager
+def _printed_log() -> Iterator[None]:
+    """Within the block, print what this package logs."""
+    log, notes = logging.getLogger(__name__.partition(".")[0]), _Notes(logging.INFO)
+    before = log.level
+    log.addHandler(notes)
+    log.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        log.removeHandler(notes)
+        log.setLevel(before)
 
 
 def _options(items: list[str]) -> dict[str, Any]:

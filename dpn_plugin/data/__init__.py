@@ -2,6 +2,7 @@
 
 from dpn_plugin.data.augment import Augmentation
 from dpn_plugin.data.batches import Batches
+from dpn_plugin.data.drop_shared import DistinctTests, drop_shared
 from dpn_plugin.data.image_files import load_image_files
 from dpn_plugin.data.lazy_images import LazyImages
 from dpn_plugin.data.loading import DatasetCache, load
@@ -15,6 +16,7 @@ __all__ = [
     "Batches",
     "ClassRange",
     "DatasetCache",
+    "DistinctTests",
     "LazyImages",
     "Samples",
     "SourceSpec",
@@ -22,6 +24,7 @@ __all__ = [
     "channel_statistics",
     "check_in_domain_test",
     "check_no_overlap",
+    "drop_shared",
     "fingerprint",
     "hold_out",
     "load",

@@ -29,6 +29,7 @@ class _Part:
     spec: SourceSpec
     samples: Samples | None
     in_domain: bool = False
+    is_test: bool = False
 
 
 def check_no_overlap(
@@ -57,15 +58,15 @@ def check_no_overlap(
                 "classes that differ, given as numbers on both sides or as names on both sides."
             )
     sets = {id(s): s for pair in pairs for s in (pair[0].samples, pair[1].samples) if s is not None}
-    hashes = {key: _hashes(samples) for key, samples in sets.items()}
+    hashes = {key: sample_hashes(samples) for key, samples in sets.items()}
     for part, other in pairs:
         if part.samples is None or other.samples is None:
             continue
         count = _shared(hashes[id(part.samples)], hashes[id(other.samples)])
         if count:
             raise UserError(
-                f"{count} of the {len(other.samples)} {_noun(other.samples)} of {other.title} are "
-                f"also in {part.title}. Take another set for one of them."
+                f"{count} of the {len(other.samples)} {noun(other.samples)} of {other.title} are "
+                f"also in {part.title}. Take another set for one of them{_or_drop(part, other)}."
             )
 
 
@@ -101,6 +102,7 @@ def check_in_domain_test(
     warnings.warn(f"{found}, so the accuracy is slightly too high. {remedy}.")
 
 
+_DROP = 'set overlap = "drop" in the suite, which removes them from the test set'
 _LEAVE_OUT = "leave it out: then a fifth of 'in_domain' is kept back for tests"
 
 
@@ -108,23 +110,41 @@ def _duplicates(
     in_domain: SourceSpec, test: SourceSpec | None, count: int, samples: Samples
 ) -> tuple[str, str]:
     """Return what is shared and how to avoid it."""
-    share = f"{count} of the {len(samples)} {_noun(samples)} ({count / len(samples):.1%})"
+    share = f"{count} of the {len(samples)} {noun(samples)} ({count / len(samples):.1%})"
     if test is None:
         kept_back = f"{share} that are kept back from 'in_domain' ({in_domain.name}) for tests"
-        return f"{kept_back} are also among its training data", "Remove its duplicates"
+        return f"{kept_back} are also among its training data", f"Remove its duplicates, or {_DROP}"
     return (
         f"{share} of 'in_domain_test' ({test.name}) are also in the training data 'in_domain' "
         f"({in_domain.name})",
-        f"Remove them from one of the two, or take another 'in_domain_test' or {_LEAVE_OUT}",
+        f"Remove them from one of the two, {_DROP}, take another 'in_domain_test', or {_LEAVE_OUT}",
     )
+
+
+def outliers_title(name: str) -> str:
+    """Return what messages call a set of training outliers."""
+    return f"the outliers {name!r}"
+
+
+def ood_test_title(name: str) -> str:
+    """Return what messages call an OOD test set."""
+    return f"the OOD test set {name!r}"
+
+
+def in_domain_title(name: str) -> str:
+    """Return what messages call ``in_domain`` or ``in_domain_test``."""
+    return f"the in-domain data {name!r}"
 
 
 def _ood_pairs(
     outliers: Sequence[NamedData], tests: Sequence[NamedData], in_domain: Sequence[NamedData]
 ) -> Iterator[tuple[_Part, _Part]]:
-    for_training = [_Part(f"the outliers {name!r}", a, b) for name, a, b in outliers]
-    for_tests = [_Part(f"the OOD test set {name!r}", a, b) for name, a, b in tests]
-    known = [_Part(f"the in-domain data {name!r}", a, b, True) for name, a, b in in_domain]
+    for_training = [_Part(outliers_title(name), a, b) for name, a, b in outliers]
+    for_tests = [_Part(ood_test_title(name), a, b, is_test=True) for name, a, b in tests]
+    known = [
+        _Part(in_domain_title(name), a, b, in_domain=True, is_test=name == "in_domain_test")
+        for name, a, b in in_domain
+    ]
     yield from product(for_training, for_tests)
     yield from product(known, [*for_training, *for_tests])
 
@@ -153,7 +173,7 @@ def same_source(a: SourceSpec, b: SourceSpec) -> bool:
 
 def shared_images(a: Samples, b: Samples) -> int:
     """Return how many samples of ``b`` are, byte for byte, in ``a``."""
-    return _shared(_hashes(a), _hashes(b))
+    return _shared(sample_hashes(a), sample_hashes(b))
 
 
 def _shared(a: np.ndarray, b: np.ndarray) -> int:
@@ -194,7 +214,13 @@ def _within(label: int, classes: ClassRange) -> bool:
     return classes.start <= label and (classes.stop is None or label < classes.stop)
 
 
-def _noun(samples: Samples) -> str:
+def _or_drop(*parts: _Part) -> str:
+    """Return the other way out, if one of the sets can lose samples: a test set."""
+    return f", or {_DROP}" if any(part.is_test for part in parts) else ""
+
+
+def noun(samples: Samples) -> str:
+    """Return what messages call the samples."""
     return "images" if samples.inputs.ndim == 4 else "points"
 
 
@@ -202,7 +228,8 @@ def _capitalised(text: str) -> str:
     return text[0].upper() + text[1:]
 
 
-def _hashes(samples: Samples) -> np.ndarray:
+def sample_hashes(samples: Samples) -> np.ndarray:
+    """Return 64 bits for each sample, the same for equal ones."""
     # 64 bits: among a million images against a million the probability of a false match is 5e-8
     digests = b"".join(
         blake2b(row, digest_size=8).digest() for rows in row_bytes(samples.inputs) for row in rows

@@ -11,6 +11,13 @@ from dpn_plugin.evaluation.record import (
     detector_code,
     read_evaluation,
 )
+from dpn_plugin.evaluation.sample_record import (
+    SAMPLES_FILE,
+    SampleGroup,
+    SamplesRecord,
+    ShownSample,
+    read_samples,
+)
 from dpn_plugin.evaluation.scorers import scorer_names
 from dpn_plugin.evaluation.warning_collector import (
     WarningCollector,
@@ -21,16 +28,21 @@ from dpn_plugin.evaluation.warning_collector import (
 __all__ = [
     "EVALUATION_FILE",
     "PLANE_SETS",
+    "SAMPLES_FILE",
     "DetectorEvaluation",
     "Evaluation",
     "EvaluationRecord",
     "OutputKeys",
     "ResultRow",
+    "SampleGroup",
+    "SamplesRecord",
+    "ShownSample",
     "WarningCollector",
     "collect_warnings",
     "detector_code",
     "join_messages",
     "plane_samples",
     "read_evaluation",
+    "read_samples",
     "scorer_names",
 ]

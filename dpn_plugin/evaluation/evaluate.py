@@ -27,6 +27,8 @@ from dpn_plugin.evaluation.rows import (
     detector_rows,
     gap_rows,
 )
+from dpn_plugin.evaluation.sample_record import has_samples, write_samples
+from dpn_plugin.evaluation.samples import choose_samples, has_images
 from dpn_plugin.evaluation.scorers import Scorer, create_scorer, scorer_names
 from dpn_plugin.evaluation.warning_collector import WarningCollector
 from dpn_plugin.outputs import RunOutputs
@@ -77,7 +79,7 @@ class Evaluation:
     :param outputs: the outputs of the run; they are collected between :meth:`required_sets` and
         :meth:`complete`
     :param detectors: names of the wanted detectors
-    :param folder: where ``evaluation.json`` is, or will be
+    :param folder: where ``evaluation.json`` and ``samples.json`` are, or will be
     :param method: what the figures call the method
     :param tune: search the detectors' hyper-parameters on held-out data
     :param calibration_samples: in-domain and OOD samples of a calibration error, at most
@@ -106,6 +108,7 @@ class Evaluation:
         ]
         self.scorers: dict[str, Scorer | Exception] = {}
         self.record: EvaluationRecord | None = None
+        self.samples_missing = False
 
     def required_sets(self) -> list[str]:
         """Find out what is missing, and return the sets whose outputs :meth:`complete` reads."""
@@ -118,7 +121,10 @@ class Evaluation:
         # those of test sets are also required if all figures are known: the report reads them
         plane = [name for name in PLANE_SETS if name in self.outputs.samples]
         required = ["in_domain_test", *self.test_sets, *plane]
-        if self.record is None:
+        self.samples_missing = has_images(self.outputs) and not has_samples(
+            self.folder, self._identity()
+        )
+        if self.record is None or self.samples_missing:
             required += self.outputs.held_out_names
         for scorer in self.scorers.values():
             required += scorer.required_sets if isinstance(scorer, Scorer) else ()
@@ -134,6 +140,9 @@ class Evaluation:
         if record is None:
             record = self._evaluate_general()
             write_evaluation(self.folder, record)
+        if self.samples_missing:
+            chosen = choose_samples(self.outputs, self.test_sets, record.identity)
+            write_samples(self.folder, chosen)
         for name in list(self.scorers):
             on_detector(name)
             # popped, because a fitted detector may hold a copy of the training features

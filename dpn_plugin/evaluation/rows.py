@@ -25,7 +25,7 @@ Arrays = Mapping[str, np.ndarray]
 
 def classification_rows(test: Arrays) -> list[ResultRow]:
     """Return the accuracy on in-domain test data."""
-    accuracy = float(_is_correct(test).double().mean())
+    accuracy = float(is_correct(test).double().mean())
     return [ResultRow(task="classification", metric="accuracy", value=accuracy)]
 
 
@@ -43,7 +43,7 @@ def detector_rows(
     rows = []
     for name, scores in out_scores.items():
         rows += _rows("ood", ood_metrics(in_scores, scores), name, detector)
-    found = misclassification_metrics(in_scores, _is_correct(test))
+    found = misclassification_metrics(in_scores, is_correct(test))
     rows += _rows("misclassification", found, "", detector)
     return _with_group_means(rows)
 
@@ -73,7 +73,7 @@ def calibration_rows(
     def confidence(arrays: Arrays) -> Tensor:
         return score_chunks(lambda logits: confidence_of(logits, fitted), arrays[name])
 
-    in_confidence, correct = confidence(test), _is_correct(test)
+    in_confidence, correct = confidence(test), is_correct(test)
     rows = []
     for set_name, arrays in ood.items():
         found = calibration_metrics(in_confidence, correct, confidence(arrays), most=samples)
@@ -85,7 +85,7 @@ def calibration_rows(
 
 def gap_rows(test: Arrays, ood: Mapping[str, Arrays]) -> list[ResultRow]:
     """Return the Gaussian-KL gap between in-domain test samples and every OOD set."""
-    in_points, correct = score_chunks(representation, test["logits"]), _is_correct(test)
+    in_points, correct = score_chunks(representation, test["logits"]), is_correct(test)
     rows = []
     for name, arrays in ood.items():
         out_points = score_chunks(representation, arrays["logits"])
@@ -125,6 +125,7 @@ def _with_group_means(rows: Iterable[ResultRow]) -> list[ResultRow]:
     return found
 
 
-def _is_correct(arrays: Arrays) -> Tensor:
+def is_correct(arrays: Arrays) -> Tensor:
+    """Return whether each sample was classified correctly; OOD samples never are."""
     predicted = score_chunks(lambda logits: logits.argmax(dim=1), arrays["logits"])
     return predicted == torch.from_numpy(np.array(arrays["labels"]))

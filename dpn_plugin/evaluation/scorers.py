@@ -1,8 +1,9 @@
 """From the name of a detector to the scores of every test set."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -14,12 +15,32 @@ from dpn_plugin.runs import Method
 BINARY = "binary"
 
 #: what averaged predictions can be scored by, as in the paper
-_FOR_AVERAGES = ("dpn-maxp", "dpn-entropy", "dpn-mi")
+FOR_AVERAGES = ("dpn-maxp", "dpn-entropy", "dpn-mi")
+
+
+Arrays = Mapping[str, np.ndarray]
 
 
 def scorer_names(method: Method, detectors: Sequence[str]) -> list[str]:
     """Return what a run is scored with: the detectors, or the OOD classifier that it has."""
     return [BINARY] if method.has_ood_classifier else list(detectors)
+
+
+def measure_scores(outputs: Arrays, name: str) -> Tensor:
+    """
+    Return the scores that stored outputs give without a network.
+
+    :param outputs: of N samples
+    :param name: ``"binary"``, or a detector of logits that needs no fitting; ``"dpn-mi"`` of
+        averaged predictions is the mutual information of prediction and member
+    :return: shape N; a larger score is more OOD
+    """
+    if name == BINARY:
+        logits = torch.from_numpy(outputs["ood_logits"].copy())
+        return logits[:, 1] - logits[:, 0]
+    if name == "dpn-mi" and "mutual_information" in outputs:
+        return torch.from_numpy(outputs["mutual_information"].copy())
+    return score_chunks(create_detector(name).predict_logits, outputs["logits"])
 
 
 class Scorer:
@@ -103,19 +124,16 @@ class AverageScorer(Scorer):
 
     def __init__(self, outputs: RunOutputs, name: str) -> None:
         super().__init__(outputs)
-        if name not in _FOR_AVERAGES:
+        if name not in FOR_AVERAGES:
             raise NotApplicable(
                 f"{outputs.run.method.name} averages predictions, which have no {name} score; "
-                f"those with one are {', '.join(_FOR_AVERAGES)}."
+                f"those with one are {', '.join(FOR_AVERAGES)}."
             )
-        self.detector = None if name == "dpn-mi" else create_detector(name)
+        self.name = name
 
     def score(self, set_name: str) -> Tensor:
         """Return the scores of a test set."""
-        arrays = self.outputs.arrays(set_name)
-        if self.detector is None:
-            return torch.from_numpy(arrays["mutual_information"].copy())
-        return score_chunks(self.detector.predict_logits, arrays["logits"])
+        return measure_scores(self.outputs.arrays(set_name), self.name)
 
 
 class OODClassifierScorer(Scorer):
@@ -123,8 +141,7 @@ class OODClassifierScorer(Scorer):
 
     def score(self, set_name: str) -> Tensor:
         """Return the scores of a test set."""
-        logits = torch.from_numpy(self.outputs.arrays(set_name)["ood_logits"].copy())
-        return logits[:, 1] - logits[:, 0]
+        return measure_scores(self.outputs.arrays(set_name), BINARY)
 
 
 def create_scorer(outputs: RunOutputs, name: str, tuned: bool) -> Scorer:

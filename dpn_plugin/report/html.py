@@ -25,6 +25,7 @@ from dpn_plugin.report.ranking import (
     leaderboard_rows,
 )
 from dpn_plugin.report.results import Results, Scope
+from dpn_plugin.report.samples import SampleSet, group_note, group_title
 from dpn_plugin.report.tables import Table, paper_rows
 
 #: the leaderboard's filters: attribute of a row, label
@@ -75,7 +76,12 @@ class Card:
     accuracy: float | None
 
 
-def html_page(results: Results, tables: list[Table], figure_sets: list[FigureSet]) -> str:
+def html_page(
+    results: Results,
+    tables: list[Table],
+    figure_sets: list[FigureSet],
+    sample_sets: list[SampleSet],
+) -> str:
     """Return the report as HTML; users' names are escaped, styles and script are embedded."""
     rows, shown = leaderboard_rows(results), headlines(results)
     return (
@@ -94,6 +100,7 @@ def html_page(results: Results, tables: list[Table], figure_sets: list[FigureSet
             filters=_filters(rows),
             tables=tables,
             figure_sets=figure_sets,
+            sample_sets=sample_sets,
             paper_rows=paper_rows(results),
             not_run=_not_run_rows(results.records),
             not_run_counts=_not_run_counts(results.records),
@@ -109,7 +116,12 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"duration": _duration, "data_url": _data_url}
+    environment.filters |= {
+        "duration": _duration,
+        "data_url": _data_url,
+        "group_title": group_title,
+        "group_note": group_note,
+    }
     return environment
 
 

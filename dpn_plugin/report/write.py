@@ -7,11 +7,13 @@ from pathlib import Path
 from dpn_plugin._files import check_folder, file_hash, locked, write_text
 from dpn_plugin.bench import BENCH_FILE
 from dpn_plugin.errors import UserError
+from dpn_plugin.evaluation import SAMPLES_FILE
 from dpn_plugin.report.figures import draw_figures
 from dpn_plugin.report.html import html_page
 from dpn_plugin.report.paper import text as paper_text
 from dpn_plugin.report.paper.tables import PaperTable, paper_tables
 from dpn_plugin.report.results import load_results
+from dpn_plugin.report.samples import find_samples
 from dpn_plugin.report.table_text import csv_text, latex_text, markdown_text
 from dpn_plugin.report.tables import result_tables
 
@@ -19,7 +21,7 @@ _PAGE = "report.html"
 _LOCK = ".report.lock"
 #: the hashes of the report and of its sources, in the format of sha256sum
 _HASHES = "report.sha256"
-_SOURCES = ("results.csv", BENCH_FILE)
+_TABLES = ("results.csv", BENCH_FILE)
 
 
 def write_report(folders: str | Path | Iterable[str | Path], out: str | Path | None = None) -> Path:
@@ -39,7 +41,8 @@ def write_report(folders: str | Path | Iterable[str | Path], out: str | Path | N
     target = paths[0] if out is None else Path(out)
     if target not in paths and not (target / _HASHES).exists():
         check_folder(target, "report")
-    sources = _hashes(target, _SOURCES)  # first, because they may change while it is written
+    # first, because they may change while it is written
+    sources = _hashes(target, _sources(target))
     results = load_results(paths)
     tables, figure_sets = result_tables(results), draw_figures(results)
     for table in tables:
@@ -51,7 +54,8 @@ def write_report(folders: str | Path | Iterable[str | Path], out: str | Path | N
     for figure_set in figure_sets:
         for figure in figure_set.figures:
             figure.save(target / "figures")
-    write_text(target / _PAGE, html_page(results, tables, figure_sets))
+    page = html_page(results, tables, figure_sets, find_samples(results))
+    write_text(target / _PAGE, page)
     hashes = {**_hashes(target, [*_parts(target), _PAGE]), **sources}
     write_text(target / _HASHES, "".join(f"{each}  {name}\n" for name, each in hashes.items()))
     return target / _PAGE
@@ -88,8 +92,13 @@ def _is_current(folder: Path) -> bool:
     except (OSError, ValueError):
         return False
     # the sources are at the end: a file that was cut off lacks them
-    sources = _hashes(folder, _SOURCES)
+    sources = _hashes(folder, _sources(folder))
     return sources.keys() <= recorded.keys() and recorded == _hashes(folder, recorded)
+
+
+def _sources(folder: Path) -> list[str]:
+    samples = sorted(folder.glob(f"runs/*/*/*/{SAMPLES_FILE}"))
+    return [*_TABLES, *(str(path.relative_to(folder)) for path in samples)]
 
 
 def _parts(folder: Path) -> list[str]:

@@ -24,7 +24,7 @@ from dpn_plugin.runs.record import (
 
 HELD_OUT_FILE = "held_out.safetensors"
 #: what a run writes besides its record, weights and checkpoints
-_FILES = ("history.csv", "curves.png", HELD_OUT_FILE, "evaluation.json")
+_FILES = ("history.csv", "curves.png", HELD_OUT_FILE, "evaluation.json", "samples.json")
 
 
 def load_or_create_record(

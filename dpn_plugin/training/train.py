@@ -1,5 +1,6 @@
 """From a configuration to a trained run."""
 
+import logging
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -10,7 +11,7 @@ from torch import nn
 from dpn_plugin._distributed import Processes
 from dpn_plugin._files import file_hash, json_hash
 from dpn_plugin._signals import StopRequest, stop_on_signals
-from dpn_plugin.backbones import Backbone, check_name, mc_dropout
+from dpn_plugin.backbones import Backbone, check_name, describe_resizing, mc_dropout
 from dpn_plugin.data import DatasetCache
 from dpn_plugin.errors import UserError
 from dpn_plugin.plugins import registry
@@ -44,6 +45,8 @@ from dpn_plugin.runs import (
 from dpn_plugin.training.data import TrainingData, load_training_data
 from dpn_plugin.training.monitor import SilentMonitor, TrainingMonitor
 from dpn_plugin.training.trainer import Trainer
+
+_log = logging.getLogger(__name__)
 
 
 def train(
@@ -86,6 +89,8 @@ def train(
     if data is None:
         data = load_training_data(config, method, DatasetCache(root, base or Path()))
     _describe_data(record, data, out)
+    if processes.primary:
+        _log_resizing(config, record.input_shape)
     with stop_on_signals() as stop:
         for network in method.trained_networks:
             if network.name not in record.networks:
@@ -109,6 +114,11 @@ def _describe_data(record: RunRecord, data: TrainingData, out: Path) -> None:
     record.classes = list(data.train.classes)
     record.input_shape = tuple(data.train.inputs.shape[1:])
     record.samples = {name: len(part) for name, part in data.parts.items()}
+
+
+def _log_resizing(config: TrainConfig, shape: tuple[int, ...]) -> None:
+    if len(shape) == 3 and (cost := describe_resizing(config.backbone, shape[1], config.stem)):
+        _log.info(cost)
 
 
 def _take_folder(out: Path, record: RunRecord) -> None:

@@ -149,6 +149,46 @@ def test_every_figure_is_shown(opened: Opened) -> None:
     assert images.evaluate_all("all => all.every(each => each.naturalWidth > 400)")
 
 
+def test_samples_are_shown_with_class_scores_and_sources(opened: Opened) -> None:
+    page = opened()
+    methods = page.locator("#samples > details")
+    assert methods.locator("> summary").all_inner_texts() == ["baseline", "oe"]
+    assert methods.evaluate_all("all => all.map(each => each.open)") == [True, False]
+    methods.last.locator("> summary").click()
+    cards = methods.last.locator(".sample")
+    # five OOD sets, rejected and misclassified ones: at most six of each
+    assert 6 <= cards.count() <= 7 * 6
+    assert page.locator("#samples .sample img").evaluate_all(
+        "all => all.every(each => each.naturalWidth > 0 && each.alt.startsWith('Sample '))"
+    )
+    first = cards.first
+    assert "predicted" in first.inner_text()
+    assert "Max.P" in first.inner_text()
+    # the three parts of the bar are the three probabilities, and fill it
+    widths = first.locator("svg rect").evaluate_all("all => all.map(e => +e.getAttribute('width'))")
+    assert len(widths) == 3
+    assert sum(widths) == pytest.approx(100, abs=0.1)
+    assert page.locator(".sample svg").first.bounding_box()["height"] > 4
+    assert not first.locator("details dl").is_visible()
+    first.locator("summary").click()
+    assert first.locator("details dt").all_inner_texts() == [
+        "dpn-maxp",
+        "dpn-entropy",
+        "dpn-mi",
+        "dpn-precision",
+        "dpn-dent",
+    ]
+
+
+def test_a_phone_scrolls_rows_of_samples_sideways(opened: Opened) -> None:
+    row = opened(viewport=PHONE).locator("#samples .thumbs:has(li:nth-child(4))").first
+    assert row.evaluate("each => each.scrollWidth > each.clientWidth")
+    tops = row.locator(".sample").evaluate_all("all => all.map(e => e.getBoundingClientRect().top)")
+    assert len(set(tops)) == 1
+    row.focus()
+    assert row.evaluate("each => each === document.activeElement")
+
+
 def test_a_printed_page_is_unfolded_and_has_no_controls(opened: Opened) -> None:
     page = opened()
     page.evaluate(

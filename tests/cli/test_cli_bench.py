@@ -51,6 +51,52 @@ def test_a_benchmark_leaves_results_and_a_report_and_is_not_done_twice(tmp_path:
     assert "recipe.epochs: 1 -> 2" in again.stderr
 
 
+def test_open_shows_the_report_in_the_browser(tmp_path: Path, monkeypatch) -> None:
+    browser, opened = tmp_path / "browser", tmp_path / "opened"
+    browser.write_text(f'#!/bin/sh\necho "$1" > {opened}\n', "utf-8")
+    browser.chmod(0o755)
+    monkeypatch.setenv("BROWSER", str(browser))
+    monkeypatch.setattr("webbrowser._tryorder", None)  # it reads BROWSER once
+    out = tmp_path / "out"
+    assert bench(out, *QUICK).exit_code == 0
+    assert not opened.exists()
+    done = bench(out, *QUICK, "--open")
+    assert done.exit_code == 0, done.output
+    assert opened.read_text("utf-8").strip() == (out / "report.html").resolve().as_uri()
+    monkeypatch.setattr("webbrowser._tryorder", [])
+    done = bench(out, *QUICK, "--open")
+    assert done.exit_code == 0
+    assert "BROWSER can name one" in done.stderr
+
+
+IMAGES = """
+title = "Digits"
+[in_domain]
+source = "sklearn:digits"
+classes = { first = 5 }
+[far.others]
+source = "sklearn:digits"
+classes = { from = 5 }
+[train]
+backbone = "test_resnet"
+stem = "default"
+"""
+
+
+def test_the_plan_and_the_log_say_what_resizing_costs(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text(IMAGES, "utf-8")
+    out, suite = tmp_path / "out", tmp_path / "mine.toml"
+    plan = bench(out, *QUICK, "--dry-run", suite=suite)
+    assert plan.exit_code == 0, plan.output
+    line = next(line for line in plan.stdout.splitlines() if line.startswith("Resized: "))
+    assert "images of 8 x 8 pixels are resized to 96 x 96: 9,216 pixels per image" in line
+    assert "144 times" in line
+    assert 'stem = "small" in [train]' in line
+    done = bench(out, *QUICK, suite=suite)
+    assert done.exit_code == 0, done.output
+    assert line.removeprefix("Resized: ") in " ".join(done.stderr.split())
+
+
 NO_OUTLIERS = """
 title = "Points"
 [in_domain]

@@ -16,6 +16,7 @@ import dpn_plugin
 from dpn_plugin.cli import app
 from dpn_plugin.cli.commands import BUG_NOTE, COMMANDS, ISSUES
 from dpn_plugin.errors import UserError, UserTypeError
+from dpn_plugin.runs import Recipe, list_recipes
 
 ROOT = Path(__file__).parents[2]
 
@@ -97,6 +98,27 @@ def test_list_backbones_with_a_pattern_adds_those_of_timm() -> None:
     packages = {each["name"]: each["package"] for each in records}
     assert packages["vgg16_cifar"] == "dpn-plugin"
     assert packages["vgg16_bn"] == "timm"
+
+
+def test_list_recipes_shows_the_main_settings_of_each() -> None:
+    table = dpn("list", "recipes").stdout
+    for name in list_recipes():
+        recipe = Recipe.named(name)
+        (line,) = [line for line in table.splitlines() if line.startswith(f"{name} ")]
+        assert recipe.optimizer in line
+        assert f" {recipe.lr:g} " in line
+        assert f" {recipe.epochs} " in line
+        assert f" {recipe.batch_size} " in line
+    (c10,) = [line for line in table.splitlines() if line.startswith("c10 ")]
+    for part in ("x 0.5 every 20 epochs", "200 + 10", "shift 0.1, rotation 15, flip"):
+        assert part in c10
+
+
+def test_list_recipes_as_json_has_all_settings_and_takes_a_pattern() -> None:
+    found = json.loads(run("list", "recipes", "c1*", "--json").stdout)
+    assert [each.pop("name") for each in found] == ["c10", "c100"]
+    assert found[0] == Recipe.named("c10").model_dump(mode="json")
+    assert "No recipe matches 'x'" in run("list", "recipes", "x").stderr
 
 
 def test_a_pattern_that_matches_nothing_says_so_and_is_no_error() -> None:

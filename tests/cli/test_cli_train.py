@@ -43,6 +43,17 @@ def test_a_run_is_trained_summed_up_and_recorded(tmp_path: Path) -> None:
     assert config.in_domain.limit == config.outliers[0].limit == 120
 
 
+def test_the_log_says_what_resizing_costs(tmp_path: Path) -> None:
+    arguments = ["--backbone", "test_resnet", "--method", "baseline", "--stem", "default"]
+    arguments += ["--in-domain", "sklearn:digits?limit=60", "--epochs", "1", "--device", "cpu"]
+    done = run("train", *arguments, "--out", tmp_path / "out")
+    assert done.exit_code == 0, done.output
+    said = " ".join(done.stderr.split())
+    assert "images of 8 x 8 pixels are resized to 96 x 96: 9,216 pixels per image" in said
+    again = run("train", *arguments, "--out", tmp_path / "out")
+    assert "resized" not in again.stderr  # it is trained already
+
+
 def test_a_summary_for_programs(tmp_path: Path) -> None:
     done = train(tmp_path, "--epochs", 1, "-o", "lambda_out=0", "--json")
     assert json.loads(done.stdout)["selected"]["classifier"]["epoch"] == 1

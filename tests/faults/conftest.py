@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "bench"))
 pytest.register_assert_rewrite("folders")
 
 from dpn_process import Dpn  # noqa: E402
-from folders import POINTS, SECOND, SUITE  # noqa: E402
+from folders import DIGITS, IMAGES_SUITE, POINTS, SECOND, SUITE  # noqa: E402
 from tiny_bench import suite_file  # noqa: E402
 
 
@@ -31,6 +31,16 @@ def suite(workspace: Path) -> Path:
 def reference(suite: Path, workspace: Path) -> Dpn:
     """A benchmark without any fault."""
     dpn = Dpn(suite, workspace / "reference")
+    assert dpn.run() == 0, dpn.output
+    return dpn
+
+
+@pytest.fixture(scope="session")
+def images(workspace: Path) -> Dpn:
+    """A benchmark of images without any fault."""
+    folder = workspace / "images"
+    folder.mkdir()
+    dpn = Dpn(suite_file(folder, DIGITS, IMAGES_SUITE), folder / "reference")
     assert dpn.run() == 0, dpn.output
     return dpn
 

@@ -3,11 +3,16 @@
 from hashlib import file_digest
 from pathlib import Path
 
-from tiny_bench import POINTS
+from tiny_bench import DIGITS, POINTS
 
 from dpn_plugin._files import Record, read_record
 from dpn_plugin.bench import BENCH_FILE, BenchRecord
-from dpn_plugin.evaluation import EVALUATION_FILE, EvaluationRecord
+from dpn_plugin.evaluation import (
+    EVALUATION_FILE,
+    SAMPLES_FILE,
+    EvaluationRecord,
+    SamplesRecord,
+)
 from dpn_plugin.runs import RUN_FILE, RunRecord
 
 #: a network with outliers, and three without
@@ -15,6 +20,9 @@ SUITE = {'["baseline", "dpn-minus"]': '["dpn-minus", "deep-ensemble"]'}
 FIRST, SECOND = (
     Path(f"runs/mlp_synthetic/{name}/seed-0") for name in ("dpn-minus", "deep-ensemble")
 )
+#: two networks on images of 8 x 8 pixels
+IMAGES_SUITE = {'["baseline"]': '["baseline", "dpn-minus"]', "epochs = 2": "epochs = 1"}
+IMAGES_FIRST = Path("runs/test_resnet/baseline/seed-0")
 #: files that hold times of day or durations
 _TIMED = (
     "bench.json",
@@ -25,14 +33,25 @@ _TIMED = (
     "report.sha256",
 )
 
-#: all records that hold times, which must be undamaged
+#: all records below runs/ and beside the results, which must be undamaged
 _RECORDS: dict[str, type[Record]] = {
     BENCH_FILE: BenchRecord,
     RUN_FILE: RunRecord,
     EVALUATION_FILE: EvaluationRecord,
+    SAMPLES_FILE: SamplesRecord,
 }
 
-__all__ = ["FIRST", "POINTS", "SECOND", "SUITE", "check_same", "content"]
+__all__ = [
+    "DIGITS",
+    "FIRST",
+    "IMAGES_FIRST",
+    "IMAGES_SUITE",
+    "POINTS",
+    "SECOND",
+    "SUITE",
+    "check_same",
+    "content",
+]
 
 
 def content(out: Path) -> dict[str, str]:

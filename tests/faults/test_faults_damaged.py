@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 from dpn_process import Dpn
-from folders import FIRST, SECOND, check_same
+from folders import FIRST, IMAGES_FIRST, SECOND, check_same
 
 
 def truncated(path: Path, random: Random) -> None:
@@ -55,6 +55,8 @@ FINISHED = [
     "tables/*.csv",
     "figures/*.png",
 ]
+#: files that only a benchmark of images has
+OF_IMAGES = [f"{IMAGES_FIRST}/samples.json"]
 #: files that only a benchmark that was killed has
 HALF = [
     f"{SECOND}/run.json",
@@ -98,6 +100,28 @@ def test_damaged(state, pattern, damage, reference: Dpn, request, copied, record
     if pattern.startswith("store"):
         remove_evaluations(out)
     check_recovery(reference, out, record_property)
+
+
+@pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
+@pytest.mark.parametrize("pattern", OF_IMAGES)
+def test_damaged_in_a_benchmark_of_images(
+    pattern, damage, images: Dpn, copied, record_property
+) -> None:
+    record_property("fault", f"{damage.__name__} file")
+    out = copied(images.out)
+    random = Random(f"{pattern} {damage.__name__}")
+    path = random.choice(sorted(out.glob(pattern)))
+    record_property("where", f"images: {short(path, out)}")
+    damage(path, random)
+    check_recovery(images, out, record_property)
+
+
+def test_swapped_in_a_benchmark_of_images(images: Dpn, copied, record_property) -> None:
+    record_property("fault", "swapped files")
+    record_property("where", "images: runs/*/*/*/samples.json")
+    out = copied(images.out)
+    swap(*sorted(out.glob("runs/*/*/*/samples.json")))
+    check_recovery(images, out, record_property)
 
 
 @pytest.mark.parametrize(("state", "name", "digit", "bit"), DIGITS)

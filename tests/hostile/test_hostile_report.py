@@ -108,6 +108,28 @@ def with_run(folder: Path, **changes: object) -> Path:
     return folder
 
 
+def samples(name: str = "x", **changes: object) -> dict[str, object]:
+    """Return the content of a samples.json with a name in all its texts."""
+    sample = {
+        "index": 0,
+        "predicted": name,
+        "actual": name,
+        "confidence": 0.5,
+        "scores": {name: 0.5},
+        "sources": {"correct": 0.5, "misclassified": 0.25, "ood": 0.25},
+        "png": "iVBORw0KGgo=",
+    } | changes
+    group = {"kind": "accepted", "group": name, "dataset": name, "count": 1, "total": 2}
+    return {
+        "identity": {"outputs": {}, "versions": {}},
+        "detector": name,
+        "threshold": 0.5,
+        "no_sources": name,
+        "groups": [group | {"samples": [sample]}],
+        "reason": None,
+    }
+
+
 class Tags(HTMLParser):
     """Collects the tags of a page with their attributes."""
 
@@ -199,6 +221,42 @@ def test_any_bytes_as_results(content: bytes, tmp_path: Path) -> None:
     outcome(write_report, folder, tmp_path / "out")
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_names_of_samples_are_not_markup(name: str, tmp_path: Path) -> None:
+    folder = with_run(bench(tmp_path / "bench"))
+    write_hashed(folder / "runs/a/b/samples.json", samples(name))
+    with patch("dpn_plugin.report.figures._FIGURES", {}):
+        page = write_report(folder, tmp_path / "out")
+    check_page(page)
+    assert 'id="samples"' in page.read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"png": '"><script>alert(1)</script>'},
+        {"png": ""},
+        {"png": "data:text/html,x"},
+        {"sources": {"correct": 1.0}},
+        {"sources": {"correct": 7.0, "misclassified": 0.0, "ood": 0.0}},
+        {"confidence": "x"},
+        {"scores": {"x": float("nan")}},
+        {"predicted": None},
+    ],
+)
+def test_samples_that_no_evaluation_writes_are_not_shown(
+    changes: dict[str, object], tmp_path: Path
+) -> None:
+    folder = with_run(bench(tmp_path / "bench"))
+    write_hashed(folder / "runs/a/b/samples.json", samples(**changes))
+    with patch("dpn_plugin.report.figures._FIGURES", {}):
+        page = write_report(folder, tmp_path / "out")
+    check_page(page)
+    text = page.read_text("utf-8")
+    assert "Not shown: " in text
+    assert "data:image/png" not in text
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
     lambda inner: (
@@ -261,7 +319,15 @@ def test_outputs_without_usable_logits_and_labels(
         assert dpn("report", with_run(folder, outputs=outputs)).exit_code == 0
 
 
-@pytest.mark.parametrize("name", ["bench.json", "runs/a/b/evaluation.json", "runs/a/b/run.json"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "bench.json",
+        "runs/a/b/evaluation.json",
+        "runs/a/b/run.json",
+        "runs/a/b/samples.json",
+    ],
+)
 def test_json_that_is_nested_too_deeply(name: str, tmp_path: Path) -> None:
     folder = with_run(bench(tmp_path / "bench"))
     (folder / name).write_text('{"a":' * 50_000)
