@@ -8,6 +8,14 @@ from dpn_plugin.metrics.calibration import (
     fit_translation,
     softmax_confidence,
 )
+from dpn_plugin.metrics.conformal import (
+    benjamini_hochberg,
+    conformal_p_values,
+    conformal_p_values_by_class,
+    conformal_threshold,
+    conformal_thresholds_by_class,
+    required_calibration,
+)
 from dpn_plugin.metrics.intervals import (
     AurocInterval,
     auroc_interval,
@@ -21,7 +29,12 @@ __all__ = [
     "AurocInterval",
     "auroc_interval",
     "auroc_interval_from_counts",
+    "benjamini_hochberg",
     "calibration_metrics",
+    "conformal_p_values",
+    "conformal_p_values_by_class",
+    "conformal_threshold",
+    "conformal_thresholds_by_class",
     "edl_confidence",
     "equal_shares",
     "fit_temperature",
@@ -29,5 +42,6 @@ __all__ = [
     "misclassification_metrics",
     "ood_metrics",
     "over_seeds",
+    "required_calibration",
     "softmax_confidence",
 ]
