@@ -22,11 +22,13 @@ from dpn_plugin.metrics.intervals import (
     auroc_interval_from_counts,
 )
 from dpn_plugin.metrics.ood import misclassification_metrics, ood_metrics
+from dpn_plugin.metrics.selective import RiskCoverage, risk_coverage, selective_metrics
 from dpn_plugin.metrics.summary import RESULT_COLUMNS, over_seeds
 
 __all__ = [
     "RESULT_COLUMNS",
     "AurocInterval",
+    "RiskCoverage",
     "auroc_interval",
     "auroc_interval_from_counts",
     "benjamini_hochberg",
@@ -43,5 +45,7 @@ __all__ = [
     "ood_metrics",
     "over_seeds",
     "required_calibration",
+    "risk_coverage",
+    "selective_metrics",
     "softmax_confidence",
 ]
