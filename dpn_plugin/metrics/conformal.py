@@ -1,6 +1,7 @@
 """From scores to decisions: conformal p-values, thresholds, and discoveries in a batch."""
 
 import math
+from functools import lru_cache
 
 import numpy as np
 import torch
@@ -160,6 +161,7 @@ def benjamini_hochberg(p_values: Tensor, fdr: float) -> Tensor:
     return torch.from_numpy(np.asarray(false_discovery_control(values.numpy(), method="bh")) <= fdr)
 
 
+@lru_cache(maxsize=1024)  # scipy's binomial takes longer than all the rest of a threshold
 def _rank(n: int, alpha: float, confidence: float | None) -> int:
     """Return which of ``n`` scores, counted from the largest, is the threshold; 0 if none is."""
     _check_level("alpha", alpha)

@@ -55,6 +55,18 @@ def test_rounding_does_not_separate_threshold_from_p_values(alpha):
     assert torch.equal(above, conformal_p_values(calibration, scores) <= alpha)
 
 
+def test_p_values_are_those_of_nonconform():
+    # calculate_p_val of nonconform 2.0.0, times 102, for the same numbers
+    i = torch.arange(101)
+    calibration = ((i * 37) % 101 + 0.5).double() / 101
+    scores = ((torch.arange(13) * 11) % 13).double() / 13 + 0.002
+    theirs = [102, 16, 32, 47, 63, 78, 94, 9, 24, 40, 55, 71, 86]
+    assert (102 * conformal_p_values(calibration, scores)).round().int().tolist() == theirs
+    tied = conformal_p_values((8 * calibration).floor(), torch.arange(-1.0, 9.0))
+    theirs = [102, 102, 89, 77, 64, 52, 39, 26, 14, 1]
+    assert (102 * tied).tolist() == pytest.approx(theirs, rel=1e-12)
+
+
 def test_infinite_scores_have_the_extreme_p_values_and_no_scores_none():
     calibration = torch.arange(9.0)
     ends = conformal_p_values(calibration, torch.tensor([torch.inf, -torch.inf]))
