@@ -42,10 +42,17 @@ def test_a_share_out_of_range_is_refused(fraction):
         set_aside(_points(torch.zeros(10)), fraction, seed=0)
 
 
-def test_an_empty_part_or_class_is_refused():
+def test_no_class_loses_its_last_sample():
+    labels = torch.arange(6) % 3
+    for seed in range(20):
+        rest, aside = set_aside(_points(labels), 0.9, seed)
+        assert len(rest.labels.unique()) == 3
+        assert len(rest) + len(aside) == 6
+        assert len(aside) <= 3
+
+
+def test_too_few_samples_are_refused():
     with pytest.raises(UserError, match="too few samples"):
-        set_aside(_points(torch.zeros(10)), 0.01, seed=0)
-    with pytest.raises(UserError, match="a class would lose all of its samples"):
         set_aside(_points(torch.tensor([0, 1])), 0.5, seed=0)
 
 
