@@ -11,7 +11,7 @@ from dpn_plugin.bench.record import BENCH_FILE, BenchRecord, DataRecord, read_be
 from dpn_plugin.bench.sharing import count_trainings
 from dpn_plugin.bench.suite import Suite
 from dpn_plugin.bench.suite_files import copy_suite, load_suite, read_suite_text
-from dpn_plugin.bench.variants import split_names
+from dpn_plugin.bench.variants import join_options
 
 __all__ = [
     "BENCH_FILE",
@@ -32,6 +32,7 @@ __all__ = [
     "copy_suite",
     "count_trainings",
     "describe_resizings",
+    "join_options",
     "load_suite",
     "load_suite_data",
     "make_plan",
@@ -39,5 +40,4 @@ __all__ = [
     "read_bench_record",
     "read_suite_text",
     "run_benchmark",
-    "split_names",
 ]

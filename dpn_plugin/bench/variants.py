@@ -1,7 +1,7 @@
 """Variants of methods: a method with other options, its own label, rows and folder."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -155,19 +155,20 @@ def label_of(config: TrainConfig) -> str:
     return f"{config.method}:{_settings(config.options)}" if config.options else config.method
 
 
-def split_names(text: str) -> tuple[str, ...]:
+def join_options(parts: Iterable[str]) -> tuple[str, ...]:
     """
-    Return the methods of a comma-separated list; options stay with the method before them.
+    Return the methods of a list that was split at every comma.
 
-    ``"oe,dpn-minus:lambda_in=0,lambda_out=0"`` names two methods.
+    Options stay with the method before them: the parts of ``oe,dpn-minus:lambda_in=0,lambda_out=0``
+    name two methods.
     """
-    names: list[str] = []
-    for part in filter(None, (each.strip() for each in text.split(","))):
-        if "=" in part and ":" not in part and names and ":" in names[-1]:
-            names[-1] += f",{part}"
+    found: list[str] = []
+    for part in parts:
+        if "=" in part and ":" not in part and found and ":" in found[-1]:
+            found[-1] += f",{part}"
         else:
-            names.append(part)
-    return tuple(names)
+            found.append(part)
+    return tuple(found)
 
 
 def folder_name(label: str) -> str:

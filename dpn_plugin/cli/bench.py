@@ -14,6 +14,7 @@ from dpn_plugin.cli.output import (
     print_table,
     use_threads,
 )
+from dpn_plugin.cli.parsing import names
 from dpn_plugin.errors import UserError, unknown_name
 
 if TYPE_CHECKING:
@@ -35,7 +36,11 @@ def bench(
         ),
     ] = "",
     detectors: Annotated[
-        str, typer.Option(help="Detectors, separated by commas; wildcards or 'all'.")
+        str,
+        typer.Option(
+            help="Detectors, separated by commas; wildcards, 'all', or some combined on their "
+            "p-values: fisher(dpn-mi,knn)."
+        ),
     ] = "",
     seeds: Annotated[int | None, typer.Option(min=1, help="Number of runs of each method.")] = None,
     epochs: Annotated[int | None, typer.Option(min=1, help="Epochs of training.")] = None,
@@ -91,21 +96,21 @@ def bench(
     ] = False,
 ) -> None:
     """Train and compare methods and detectors on a suite of data sets."""
-    from dpn_plugin.bench import Request, make_plan, run_benchmark, split_names
+    from dpn_plugin.bench import Request, join_options, make_plan, run_benchmark
     from dpn_plugin.cli.progress import BenchProgress
 
     out = out or Path("runs") / (Path(suite).stem.strip(".") or "suite")
     request = Request(
         suite=suite,
         out=out,
-        backbones=_names(backbone),
-        methods=split_names(methods),
-        detectors=_names(detectors),
+        backbones=names(backbone),
+        methods=join_options(names(methods)),
+        detectors=names(detectors),
         seeds=seeds,
         epochs=epochs,
         limit=limit,
         tune=tune,
-        again=split_names(again),
+        again=join_options(names(again)),
         only_asked=only_asked,
         only_eval=only_eval,
         skip_missing=skip_missing,
@@ -170,10 +175,6 @@ def make_executor(
     if jobs > 1:
         return PoolExecutor(jobs, threads or 1)
     return LocalExecutor()
-
-
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 def _update_report(out: Path) -> Path:

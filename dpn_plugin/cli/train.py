@@ -61,7 +61,7 @@ def train(
     ] = None,
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Of the recipe: augmentation.flip=false."),
+        typer.Option("--set", metavar="KEY=VALUE", help="Of the recipe: calibration=0.1."),
     ] = None,
     data_root: DataRootOption = DATA_ROOT,
     force: Annotated[bool, typer.Option(help="Replace another run in DIR.")] = False,

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from tiny_bench import POINTS, bench, record, results, suite_file
 
-from dpn_plugin.bench import Request, load_suite, make_plan, split_names
+from dpn_plugin.bench import Request, join_options, load_suite, make_plan
 from dpn_plugin.bench.variants import PAPER_METHODS, MethodsTable, find_variant
 from dpn_plugin.errors import UserError
 from dpn_plugin.runs import open_run
@@ -53,8 +53,8 @@ def test_options_given_by_command_are_added_to_those_of_the_suite() -> None:
 
 
 def test_options_stay_with_the_method_before_them() -> None:
-    text = "oe, dpn-minus:lambda_in=0,lambda_out=-0.5,baseline,deep-ensemble:members=5"
-    assert split_names(text) == (
+    text = "oe,dpn-minus:lambda_in=0,lambda_out=-0.5,baseline,deep-ensemble:members=5"
+    assert join_options(text.split(",")) == (
         "oe",
         "dpn-minus:lambda_in=0,lambda_out=-0.5",
         "baseline",

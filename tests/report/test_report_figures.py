@@ -17,6 +17,7 @@ from dpn_plugin.functional import dirichlet_measures
 from dpn_plugin.outputs import OutputStore
 from dpn_plugin.report import simplex_figure, write_report
 from dpn_plugin.report.figures.classification import reliability_figure, training_figure
+from dpn_plugin.report.figures.decisions import selective_figure
 from dpn_plugin.report.figures.detection import histogram_figure, roc_figure
 from dpn_plugin.report.figures.gap import gap_figure
 from dpn_plugin.report.figures.maps import map_figure
@@ -36,7 +37,7 @@ def runs(bench: Path) -> list[StoredRun]:
 
 def test_every_figure_is_saved_as_png_and_svg(reported: Path) -> None:
     names = {path.stem.rpartition("-")[2] for path in (reported / "figures").iterdir()}
-    assert names == {"gap", "roc", "histograms", "reliability", "training"}
+    assert names == {"gap", "roc", "histograms", "selective", "reliability", "training"}
     for path in (reported / "figures").iterdir():
         start = path.read_bytes()[:400]
         assert (
@@ -48,7 +49,14 @@ def test_every_figure_is_saved_as_png_and_svg(reported: Path) -> None:
 
 @pytest.mark.parametrize(
     "draw",
-    [gap_figure, histogram_figure, reliability_figure, roc_figure, training_figure],
+    [
+        gap_figure,
+        histogram_figure,
+        reliability_figure,
+        roc_figure,
+        selective_figure,
+        training_figure,
+    ],
     ids=lambda draw: draw.__name__,
 )
 def test_every_axis_is_labelled(draw, runs: list[StoredRun]) -> None:

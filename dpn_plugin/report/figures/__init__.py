@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from dpn_plugin.errors import UserError
 from dpn_plugin.report.figures.classification import reliability_figure, training_figure
+from dpn_plugin.report.figures.decisions import decision_figure, selective_figure
 from dpn_plugin.report.figures.detection import histogram_figure, roc_figure
 from dpn_plugin.report.figures.gap import gap_figure
 from dpn_plugin.report.figures.maps import map_figure
@@ -22,6 +23,8 @@ _FIGURES: dict[str, Callable[[str, list[StoredRun]], ReportFigure | None]] = {
     "typical": typical_figure,
     "roc": roc_figure,
     "histograms": histogram_figure,
+    "decisions": decision_figure,
+    "selective": selective_figure,
     "reliability": reliability_figure,
     "training": training_figure,
 }
