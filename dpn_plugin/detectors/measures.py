@@ -104,10 +104,15 @@ class Precision(_MeasureDetector):
 
 class DifferentialEntropy(_MeasureDetector):
     r"""
-    Differential entropy of *Predictive Uncertainty Estimation via Prior Networks*.
+    Differential entropy of *Predictive Uncertainty Estimation via Prior Networks*: the outlier
+    score is
 
-    .. math:: \sum_c \ln\Gamma(\alpha_c) - \ln\Gamma(\alpha_0)
-        - \sum_c (\alpha_c - 1) (\psi(\alpha_c) - \psi(\alpha_0))
+    .. math:: -\ln(-\text{D.Ent}), \quad
+        \text{D.Ent} = \sum_c \ln\Gamma(\alpha_c) - \ln\Gamma(\alpha_0)
+        - \sum_c (\alpha_c - 1) (\psi(\alpha_c) - \psi(\alpha_0)) \leq 0
+
+    .. note:: The logarithm ranks like D.Ent. It is finite for all finite logits, whereas D.Ent is
+        minus infinity for float32 logits below -88.
 
     .. note:: A network trained with DPN- outputs concentrations below one for OOD samples. Their
         differential entropy is *low*, so the order is reversed; ``invert=True`` corrects it.
@@ -140,4 +145,4 @@ class DifferentialEntropy(_MeasureDetector):
     @staticmethod
     def score(logits: Tensor) -> Tensor:
         """Return the outlier score as a pure function of the logits."""
-        return functional.differential_entropy(logits)
+        return -functional.log_neg_differential_entropy(logits)

@@ -21,8 +21,9 @@ from dpn_plugin.functional.special import (
     winner_gap,
 )
 
-#: floor of -D.Ent before the logarithm: with two classes, D.Ent is zero at alpha = (1, 1)
-FLOOR = 1e-30
+#: floor of -D.Ent before the logarithm: with two classes, D.Ent is zero at alpha = (1, 1); just
+#: above the smallest normal float32, so that it changes only values that are zero up to rounding
+FLOOR = 1e-37
 
 
 class DirichletMeasures(NamedTuple):
@@ -85,13 +86,17 @@ def differential_entropy(logits: Tensor) -> Tensor:
     Return the differential entropy D.Ent, at most :math:`-\ln\Gamma(K)`.
 
     It behaves like :math:`-1/\min_c \alpha_c` and is minus infinity once that overflows, in float32
-    for logits below -88.
+    for logits below -88; :func:`log_neg_differential_entropy` is finite there.
     """
     return by_class(_differential_entropy_sums, _differential_entropy, logits)[0]
 
 
 def log_neg_differential_entropy(logits: Tensor) -> Tensor:
-    r"""Return :math:`\ln(-\text{D.Ent})`, which is finite for all finite logits."""
+    r"""
+    Return :math:`\ln(-\text{D.Ent})`, which is finite for all finite logits.
+
+    With two classes D.Ent is zero at :math:`\alpha = (1, 1)`, and the result :math:`\ln 10^{-37}`.
+    """
     return by_class(_differential_entropy_sums, _differential_entropy, logits)[1]
 
 

@@ -16,20 +16,25 @@ def check_choice(name: str, value: str, allowed: Iterable[str]) -> None:
         raise UserError(f"{name} must be {choices(allowed)}, not {value!r}.")
 
 
-def check_number(name: str, value: float, *, above: float | None = None) -> float:
+def check_number(
+    name: str, value: float, *, above: float | None = None, least: float | None = None
+) -> float:
     """
     Return a finite number as a float.
 
     :param name: the name of the argument in error messages
     :param value: the number
     :param above: the bound that the number must exceed, if there is one
+    :param least: the smallest value allowed, if there is one
     :raises UserTypeError: if it is not a number
-    :raises UserError: if it is not finite or not above the bound
+    :raises UserError: if it is not finite or not within the bound
     """
     if not isinstance(value, Real) or isinstance(value, bool):
         raise UserTypeError(f"{name} must be a number, not {type(value).__name__}.")
-    if not math.isfinite(value) or (above is not None and value <= above):
-        bound = "" if above is None else f" above {above:g}"
+    bound = "" if above is None else f" above {above:g}"
+    bound += "" if least is None else f" of {least:g} or more"
+    within = (above is None or value > above) and (least is None or value >= least)
+    if not (math.isfinite(value) and within):
         raise UserError(f"{name} must be a finite number{bound}, not {value}.")
     return float(value)
 

@@ -25,7 +25,14 @@ _DETECTORS = (
     "Precision",
     "PredictiveEntropy",
 )
-_LOSSES = ("EvidentialLoss", "ForwardKLLoss", "RepresentationGapLoss", "ReverseKLLoss")
+_LOSSES = (
+    "EvidentialLoss",
+    "ForwardKLLoss",
+    "RepresentationGapLoss",
+    "ReverseKLLoss",
+    "dpn_minus",
+    "dpn_plus",
+)
 
 
 @cache

@@ -31,12 +31,16 @@ def dpn_detectors() -> Iterator[Entry]:
 def dpn_losses() -> Iterator[Entry]:
     """The objectives of the paper's tables."""
     yield Entry("ce", "pytorch_ood.loss:CrossEntropyLoss", "Cross-entropy; OOD samples are ignored")
-    yield Entry("oe", "pytorch_ood.loss:OutlierExposureLoss", "Outlier exposure")
+    yield Entry("oe", f"{_LOSSES}:outlier_exposure", "Outlier exposure: both lambdas are 0")
     yield Entry("edl", f"{_LOSSES}:EvidentialLoss", "Evidential deep learning")
     yield Entry("dpn-fwd", f"{_LOSSES}:ForwardKLLoss", "Prior network, forward KL")
     yield Entry("dpn-rev", f"{_LOSSES}:ReverseKLLoss", "Prior network, reverse KL")
     yield Entry("dpn-plus", f"{_LOSSES}:dpn_plus", "Representation gap, lambda_out = 1/K + 0.5")
     yield Entry("dpn-minus", f"{_LOSSES}:dpn_minus", "Representation gap, lambda_out = 1/K - 0.5")
+    yield Entry("dpn-plus-anchored", f"{_LOSSES}:dpn_plus_anchored", "DPN+ with anchored precision")
+    yield Entry(
+        "dpn-minus-anchored", f"{_LOSSES}:dpn_minus_anchored", "DPN- with anchored precision"
+    )
 
 
 @hookimpl
@@ -49,6 +53,12 @@ def dpn_methods() -> Iterator[Entry]:
     yield Entry("dpn-rev", f"{_METHODS}:DPN_REV", "Prior network with reverse KL")
     yield Entry("dpn-plus", f"{_METHODS}:DPN_PLUS", "Representation gap, OOD with alpha > 1")
     yield Entry("dpn-minus", f"{_METHODS}:DPN_MINUS", "Representation gap, OOD with alpha < 1")
+    yield Entry(
+        "dpn-plus-anchored", f"{_METHODS}:DPN_PLUS_ANCHORED", "DPN+ with anchored precision"
+    )
+    yield Entry(
+        "dpn-minus-anchored", f"{_METHODS}:DPN_MINUS_ANCHORED", "DPN- with anchored precision"
+    )
     yield Entry("binary", f"{_METHODS}:BINARY", "In-domain against OOD, two classes")
     yield Entry("mcdp", f"{_METHODS}:MCDP", "Monte Carlo dropout")
     yield Entry("deep-ensemble", f"{_METHODS}:DEEP_ENSEMBLE", "Ensemble of baselines")

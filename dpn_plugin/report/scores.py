@@ -55,5 +55,5 @@ _OF_DIRICHLETS = {
     **_OF_MEANS,
     "dpn-mi": Measure("mutual information", _of_logits(functional.mutual_information)),
     "dpn-precision": Measure("-log α₀", _of_logits(functional.log_precision, -1)),
-    "dpn-dent": Measure("D.Ent", _of_logits(functional.differential_entropy)),
+    "dpn-dent": Measure("-log(-D.Ent)", _of_logits(functional.log_neg_differential_entropy, -1)),
 }

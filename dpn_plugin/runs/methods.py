@@ -111,12 +111,14 @@ class Method:
 INITIAL = "initial"
 
 BASELINE = Method("baseline", "ce")
-OE = Method("oe", "oe", needs_outliers=True, gamma_option="alpha")
+OE = Method("oe", "oe", needs_outliers=True, gamma_option="gamma")
 EDL = Method("edl", "edl", loss_options={"evidence": "relu"}, evidence="relu")
 DPN_FWD = Method("dpn-fwd", "dpn-fwd", needs_outliers=True, gamma_option="gamma", adam_only=True)
 DPN_REV = Method("dpn-rev", "dpn-rev", needs_outliers=True, gamma_option="gamma", adam_only=True)
 DPN_PLUS = Method("dpn-plus", "dpn-plus", needs_outliers=True, gamma_option="gamma")
 DPN_MINUS = Method("dpn-minus", "dpn-minus", needs_outliers=True, gamma_option="gamma")
+DPN_PLUS_ANCHORED = replace(DPN_PLUS, name="dpn-plus-anchored", loss="dpn-plus-anchored")
+DPN_MINUS_ANCHORED = replace(DPN_MINUS, name="dpn-minus-anchored", loss="dpn-minus-anchored")
 BINARY = Method("binary", "ce", needs_outliers=True, has_ood_classifier=True)
 MCDP = Method("mcdp", "ce", passes=10)
 DEEP_ENSEMBLE = Method("deep-ensemble", "ce", members=3)

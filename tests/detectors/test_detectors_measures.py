@@ -20,7 +20,7 @@ SCORES = {
     PredictiveEntropy: lambda logits: torch.special.entr(torch.softmax(logits, dim=1)).sum(dim=1),
     MutualInformation: functional.mutual_information,
     Precision: lambda logits: -torch.logsumexp(logits, dim=1),
-    DifferentialEntropy: functional.differential_entropy,
+    DifferentialEntropy: lambda logits: -torch.log(-functional.differential_entropy(logits)),
 }
 
 
@@ -117,6 +117,38 @@ def test_the_differential_entropy_of_sparse_samples_is_low_unless_inverted() -> 
     plain, inverted = (DifferentialEntropy(invert=v).predict_logits for v in (False, True))
     assert plain(sparse).item() < plain(confident).item()
     assert inverted(sparse).item() > inverted(confident).item()
+
+
+@pytest.mark.parametrize("classes", [2, 3, 10, 100])
+@pytest.mark.parametrize("scale", [0.1, 3.0, 30.0])
+def test_differential_entropy_is_ranked_as_it_is(classes: int, scale: float) -> None:
+    logits = random_logits(2000, classes, scale=scale)
+    expected = functional.differential_entropy(logits).argsort()
+    assert torch.equal(DifferentialEntropy().predict_logits(logits).argsort(), expected)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("classes", [2, 3, 10])
+def test_differential_entropy_that_overflows_has_a_finite_score(
+    classes: int, dtype: torch.dtype
+) -> None:
+    steps = torch.linspace(0, 1e4, 300, dtype=dtype)
+    logits = torch.cat([steps.new_zeros(300, 1), -steps.unsqueeze(1).repeat(1, classes - 1)], dim=1)
+    assert not functional.differential_entropy(logits).isfinite().all()
+    scores = DifferentialEntropy().predict_logits(logits)
+    assert scores.isfinite().all()
+    assert (scores.diff() < 0).all()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_the_uniform_density_of_two_classes_has_the_largest_finite_score(
+    dtype: torch.dtype,
+) -> None:
+    sizes = torch.tensor([0.0, 1e-17, 1e-12, 1e-6, 1e-3, 1.0], dtype=dtype)
+    logits = torch.stack([sizes, -sizes], dim=1)
+    scores = DifferentialEntropy().predict_logits(logits)
+    assert scores.isfinite().all()
+    assert (scores.diff() < 0).all()
 
 
 @pytest.mark.parametrize("invert", [1, "yes", None])

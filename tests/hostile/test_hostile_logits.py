@@ -11,7 +11,7 @@ from dpn_plugin import functional
 from dpn_plugin.metrics import misclassification_metrics, ood_metrics
 
 DETECTORS = ("dpn-maxp", "dpn-entropy", "dpn-mi", "dpn-precision", "dpn-dent", "dpn-gaussian-kl")
-LOSSES = ("edl", "dpn-fwd", "dpn-rev", "dpn-plus", "dpn-minus")
+LOSSES = ("edl", "oe", "dpn-fwd", "dpn-rev", "dpn-plus", "dpn-minus-anchored")
 TYPES = st.sampled_from(
     [torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.int64, torch.bool]
 )

@@ -5,7 +5,15 @@ from itertools import product
 import pytest
 import torch
 
-from dpn_plugin.losses import EvidentialLoss, ForwardKLLoss, ReverseKLLoss, dpn_minus, dpn_plus
+from dpn_plugin.losses import (
+    EvidentialLoss,
+    ForwardKLLoss,
+    ReverseKLLoss,
+    dpn_minus,
+    dpn_plus,
+    dpn_plus_anchored,
+    outlier_exposure,
+)
 
 FORMS = ("digamma", "log", "mse")
 EVIDENCES = ("relu", "exp", "softplus")
@@ -13,6 +21,8 @@ EVIDENCES = ("relu", "exp", "softplus")
 SUPERVISED = {
     "dpn-plus": lambda **options: dpn_plus(3, **options),
     "dpn-minus": lambda **options: dpn_minus(3, **options),
+    "dpn-plus-anchored": lambda **options: dpn_plus_anchored(3, **options),
+    "oe": outlier_exposure,
     "reverse-kl": ReverseKLLoss,
     "reverse-kl-0.1": lambda **options: ReverseKLLoss(ood_concentration=0.1, **options),
     "forward-kl": ForwardKLLoss,

@@ -5,6 +5,7 @@ import torch
 from pytorch_ood.loss import OutlierExposureLoss
 from torch import nn
 
+import dpn_plugin
 from dpn_plugin.losses import RepresentationGapLoss, dpn_minus, dpn_plus
 
 
@@ -31,8 +32,14 @@ def test_without_lambdas_it_is_outlier_exposure(shape):
     torch.testing.assert_close(ours, theirs)
 
 
-def test_the_mean_differs_from_outlier_exposure_by_the_groups_shares():
-    # OE divides by the whole batch: with n of N samples in-domain and m = N - n OOD,
+def test_outlier_exposure_by_name_is_the_case_without_lambdas(logits, target):
+    by_name = dpn_plugin.create_loss("oe", num_classes=3, gamma=0.7)
+    expected = RepresentationGapLoss(0, 0, gamma=0.7)(logits, target)
+    assert by_name(logits, target) == expected
+
+
+def test_the_mean_differs_from_pytorch_oods_outlier_exposure_by_the_groups_shares():
+    # theirs divides by the whole batch: with n of N samples in-domain and m = N - n OOD,
     # N OE(alpha) = n E_in + alpha m E_out = n [E_in + (alpha m / n) E_out]
     logits, n, m = torch.randn(96, 10), 64, 32
     target = torch.cat([torch.randint(10, (n,)), torch.full((m,), -1)])
@@ -104,7 +111,7 @@ def test_dpn_minus_gives_ood_samples_negative_logits():
     assert outside.logsumexp(dim=1).quantile(0.95) < inside.logsumexp(dim=1).quantile(0.05)
 
 
-def test_dpn_plus_gives_ood_samples_flat_and_precise_dirichlets():
+def test_dpn_plus_gives_ood_samples_equal_concentrations_above_one():
     _, outside = trained_logits(dpn_plus(3, gamma=1.0))
     assert outside.min(dim=1).values.mean() > 2
     assert outside.softmax(dim=1).max(dim=1).values.mean() < 0.4

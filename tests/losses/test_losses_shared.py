@@ -231,7 +231,9 @@ def test_the_slope_of_softened_is_continuous_and_never_zero():
     torch.testing.assert_close(z.grad, expected, rtol=1e-4, atol=0)
 
 
-@pytest.mark.parametrize("name", ["edl", "dpn-fwd", "dpn-rev", "dpn-plus", "dpn-minus"])
+@pytest.mark.parametrize(
+    "name", ["edl", "oe", "dpn-fwd", "dpn-rev", "dpn-plus", "dpn-minus-anchored"]
+)
 @pytest.mark.parametrize("columns", [4, 6])
 def test_logits_of_another_width_than_num_classes_are_refused(name, columns):
     loss = dpn_plugin.create_loss(name, num_classes=5)

@@ -37,7 +37,7 @@ CHECKS = {
         module="losses",
         host="loss",
         one="OutlierExposureLoss, RepresentationGapLoss",
-        names="EvidentialLoss ForwardKLLoss RepresentationGapLoss ReverseKLLoss",
+        names="EvidentialLoss ForwardKLLoss RepresentationGapLoss ReverseKLLoss dpn_minus dpn_plus",
     ),
     "backbones": """
 import timm

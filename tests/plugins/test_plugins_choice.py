@@ -83,4 +83,5 @@ def test_a_hook_that_lists_its_own_kind_gets_the_names_of_earlier_plugins(site: 
         """,
     )
     names = [each["name"] for each in site.dpn_json("list", "losses", "twice-*")]
-    assert names == [f"twice-dpn-{name}" for name in ("fwd", "minus", "plus", "rev")]
+    ours = ("fwd", "minus", "minus-anchored", "plus", "plus-anchored", "rev")
+    assert names == [f"twice-dpn-{name}" for name in ours]

@@ -24,7 +24,9 @@ def test_every_kind_can_be_listed_by_its_own_function(kind: str) -> None:
 
 
 def test_wildcards_filter_names_in_any_case() -> None:
-    assert dpn_plugin.list_losses("DPN-*") == ["dpn-fwd", "dpn-minus", "dpn-plus", "dpn-rev"]
+    anchored = ["dpn-minus-anchored", "dpn-plus-anchored"]
+    found = dpn_plugin.list_losses("DPN-*")
+    assert found == sorted(["dpn-fwd", "dpn-minus", "dpn-plus", "dpn-rev", *anchored])
     assert dpn_plugin.list_losses("?e") == ["ce", "oe"]
     assert dpn_plugin.list_detectors("[mM]s[p]") == ["max-softmax"]  # by its alias
 

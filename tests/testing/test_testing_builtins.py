@@ -5,16 +5,8 @@ from collections.abc import Callable
 import dpn_plugin
 from dpn_plugin.testing import parametrize_with_checks
 
-FLOAT64 = "pytorch-ood 0.4 writes into a float32 tensor: float64 logits raise"
-
-EXPECTED_FAILURES = {
-    ("loss oe", "has the gradient of its value"): FLOAT64,
-    ("loss oe", "keeps float64 and works in half precision"): FLOAT64,
-}
-
 
 @parametrize_with_checks(
-    EXPECTED_FAILURES,
     detectors=dpn_plugin.list_detectors("dpn-*"),
     losses=dpn_plugin.list_losses(),
     datasets=[
