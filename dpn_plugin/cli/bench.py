@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dpn_plugin.cli.output import DATA_ROOT, DataRootOption, WorkersOption, print_table, use_threads
+from dpn_plugin.cli.output import (
+    DATA_ROOT,
+    DataRootOption,
+    PretrainedOption,
+    WeightsOption,
+    WorkersOption,
+    print_table,
+    use_threads,
+)
 from dpn_plugin.errors import UserError, unknown_name
 
 if TYPE_CHECKING:
@@ -27,6 +35,8 @@ def bench(
     ] = "",
     seeds: Annotated[int | None, typer.Option(min=1, help="Number of runs of each method.")] = None,
     epochs: Annotated[int | None, typer.Option(min=1, help="Epochs of training.")] = None,
+    pretrained: PretrainedOption = False,
+    weights: WeightsOption = None,
     limit: Annotated[
         int | None, typer.Option(min=1, help="Use at most this many samples of every data set.")
     ] = None,
@@ -88,6 +98,8 @@ def bench(
         detectors=_names(detectors),
         seeds=seeds,
         epochs=epochs,
+        pretrained=pretrained,
+        weights=weights,
         limit=limit,
         tune=tune,
         again=_names(again),
