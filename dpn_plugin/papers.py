@@ -32,13 +32,25 @@ REPRESENTATION_GAP = Paper(
     code="https://github.com/jayjaynandy/maximize-representation-gap",
 )
 
-#: every loss and detector of this package works on logits B x K and B x K x H x W
+FEATURE_NORMALIZATION = Paper(
+    title="Mahalanobis++: Improving OOD Detection via Feature Normalization",
+    venue="ICML",
+    year=2025,
+    url="https://arxiv.org/abs/2505.18032",
+)
+
+#: every loss and detector of logits of this package works on logits B x K and B x K x H x W
 _TASKS = {Task.CLASSIFICATION, Task.SEGMENTATION}
 
 
 def detector_info(paper: Paper) -> DetectorInfo:
     """Return the ``info`` of a detector of logits."""
     return DetectorInfo(tasks=_TASKS, paper=paper, ai_coded=True)
+
+
+def features_detector_info(paper: Paper) -> DetectorInfo:
+    """Return the ``info`` of a detector of features, which belong to whole images."""
+    return DetectorInfo(tasks={Task.CLASSIFICATION}, paper=paper, ai_coded=True)
 
 
 def loss_info(paper: Paper, *, supervised: bool) -> LossInfo:

@@ -1,16 +1,31 @@
 """Any timm model as logits, features, feature maps and a head; the paper's own networks."""
 
 from dpn_plugin.backbones.backbone import Backbone, Outputs, mc_dropout
-from dpn_plugin.backbones.factory import create_backbone
-from dpn_plugin.backbones.inputs import check_name, describe_resizing, plan_input
+from dpn_plugin.backbones.factory import HOST_ERRORS, create_backbone
+from dpn_plugin.backbones.heads import head_modules
+from dpn_plugin.backbones.inputs import (
+    Preprocessing,
+    check_name,
+    config_of,
+    describe_resizing,
+    plan_input,
+)
+from dpn_plugin.backbones.loading import WeightsDoNotFit
 from dpn_plugin.backbones.stems import supports_small_stem
+from dpn_plugin.backbones.weights import WeightsFile
 
 __all__ = [
+    "HOST_ERRORS",
     "Backbone",
     "Outputs",
+    "Preprocessing",
+    "WeightsDoNotFit",
+    "WeightsFile",
     "check_name",
+    "config_of",
     "create_backbone",
     "describe_resizing",
+    "head_modules",
     "mc_dropout",
     "plan_input",
     "supports_small_stem",

@@ -4,11 +4,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 from torch.nn.modules.dropout import _DropoutNd
 
-from dpn_plugin.backbones.inputs import normalisation
+from dpn_plugin.backbones.heads import apply_heads, describe, head_modules, is_linear
+from dpn_plugin.backbones.inputs import Preprocessing, own_preprocessing
 from dpn_plugin.errors import UserError
 
 
@@ -17,7 +18,7 @@ class Outputs(NamedTuple):
     The outputs of one forward pass of a backbone.
 
     :param logits: B x K
-    :param features: B x D, the classifier's input
+    :param features: B x D, what timm's ``forward_head(..., pre_logits=True)`` returns
     :param feature_maps: B x C x H x W, or ``None`` where the family has none (tokens, points)
     """
 
@@ -32,10 +33,14 @@ class Backbone(nn.Module):
 
     The model itself is not changed: ``backbone.model.state_dict()`` has timm's keys.
 
-    :param model: a timm model with a single classifier
+    :param model: a timm model that returns logits
     :param name: its timm id
     :param stem: ``"default"`` or ``"small"``
     :param input_size: shape of one input, (C, H, W), or (C,) for points
+
+    Attributes: ``preprocessing``, timm's own for this model; ``splits``, whether the logits follow
+    from the features through the head (see :meth:`measure`); ``weights_classes``, the number of
+    classes of the head in the weights that were given, if any.
     """
 
     def __init__(self, model: nn.Module, name: str, stem: str, input_size: tuple[int, ...]) -> None:
@@ -44,7 +49,20 @@ class Backbone(nn.Module):
         self.name = name
         self.stem = stem
         self.input_size = input_size
-        self.mean, self.std = normalisation(model, channels=input_size[0])
+        self.preprocessing: Preprocessing = own_preprocessing(model, channels=input_size[0])
+        self.splits = True
+        self.weights_classes: int | None = None
+        self._width: int | None = None
+
+    @property
+    def mean(self) -> tuple[float, ...]:
+        """The mean of each channel in timm's configuration of the model."""
+        return self.preprocessing.mean
+
+    @property
+    def std(self) -> tuple[float, ...]:
+        """The standard deviation of each channel in timm's configuration of the model."""
+        return self.preprocessing.std
 
     @property
     def num_classes(self) -> int:
@@ -55,6 +73,8 @@ class Backbone(nn.Module):
     def num_features(self) -> int:
         """The width D of the features that the head takes."""
         # timm's num_features counts the channels of the feature maps; some heads widen them first
+        if self._width is not None:
+            return self._width
         return self.weight.shape[1] if self.is_linear else self.model.head_hidden_size
 
     def forward(self, x: Tensor) -> Tensor:
@@ -69,7 +89,8 @@ class Backbone(nn.Module):
         """
         hidden = self.model.forward_features(x)
         features = self._pooled(hidden)
-        return Outputs(self.head(features), features, self._maps(hidden))
+        logits = self.head(features) if self.splits else self.model.forward_head(hidden)
+        return Outputs(logits, features, self._maps(hidden))
 
     def encoder(self, x: Tensor) -> Tensor:
         """Return features B x D."""
@@ -92,18 +113,43 @@ class Backbone(nn.Module):
         Return logits B x K.
 
         :param features: B x D, as :meth:`encoder` returns them
+        :raises UserError: if the logits do not follow from the features
         """
-        if isinstance(self.model.get_classifier(), nn.Conv2d):
-            return F.linear(features, self.weight, self.bias)
-        return self.model.get_classifier()(features)
+        if not self.splits:
+            raise UserError(
+                f"The logits of {self.name!r} do not follow from its features through one head."
+            )
+        return apply_heads(head_modules(self.model), features)
+
+    @torch.no_grad()
+    def measure(self, x: Tensor) -> None:
+        """
+        Find the width of the features, and whether the head turns them into the model's logits.
+
+        timm's families differ too much for a list of names, so the parts are compared with the
+        whole. The result is kept in ``splits`` and ``num_features``.
+
+        :param x: one input, for a model in evaluation mode
+        """
+        features = self.encoder(x)
+        self._width = features.shape[1]
+        try:
+            parts, logits = apply_heads(head_modules(self.model), features), self.model(x)
+        except (RuntimeError, TypeError, ValueError, IndexError):
+            self.splits = False  # its heads read parts of the features, or something else
+            return
+        same = parts.shape == logits.shape
+        self.splits = same and torch.allclose(parts, logits, 1e-3, 1e-5, equal_nan=True)
 
     @property
     def is_linear(self) -> bool:
         """Whether the head is one linear layer, so that it has a weight and a bias."""
-        head = self.model.get_classifier()
-        return isinstance(head, nn.Linear) or (
-            isinstance(head, nn.Conv2d) and head.kernel_size == (1, 1)
-        )
+        return self.splits and is_linear(head_modules(self.model))
+
+    @property
+    def head_description(self) -> str:
+        """What the head is, for messages: ``"a Linear"``, ``"the average of 2"``."""
+        return describe(head_modules(self.model))
 
     @property
     def weight(self) -> Tensor:
@@ -130,11 +176,11 @@ class Backbone(nn.Module):
 
     def _linear_head(self) -> Any:
         if not self.is_linear:
-            kind = type(self.model.get_classifier()).__name__
             raise UserError(
-                f"The head of {self.name!r} is not linear but a {kind}: no weight, no bias."
+                f"The head of {self.name!r} is not linear but {self.head_description}: no weight, "
+                "no bias."
             )
-        return self.model.get_classifier()
+        return head_modules(self.model)[0]
 
     def _pooled(self, hidden: Any) -> Tensor:
         return self.model.forward_head(hidden, pre_logits=True).flatten(1)

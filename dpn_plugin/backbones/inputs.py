@@ -1,10 +1,12 @@
 """The input of a backbone: its stem, the size of its images, their normalisation."""
 
 from collections.abc import Sequence
-from typing import Any
+from functools import cache
+from typing import Any, Literal, NamedTuple
 
 import timm
-from timm.models import get_pretrained_cfg
+import torch
+from timm.models import PretrainedCfg, get_pretrained_cfg
 
 from dpn_plugin.backbones import mlp, vgg  # noqa: F401  # importing them registers their models
 from dpn_plugin.backbones.stems import SMALL_STEM_FAMILIES, supports_small_stem
@@ -28,7 +30,8 @@ def plan_input(name: str, image_size: int | None = None, stem: str = "auto") -> 
     - with the small stem: the images' own, rounded up to a multiple of 4 (32 if none is given);
     - for a model designed for small images (``vgg16_cifar``, ``mlp_synthetic``): the images' own;
     - for a model with a fixed size (ViT, Swin and the like): its own;
-    - for any other: the images' own, at least 96, rounded up to a multiple of 32.
+    - for any other: the images' own, at least 96, rounded up to a multiple of 32 (of the patch
+      size where 32 is not divisible by it).
 
     :param name: a timm id
     :param image_size: pixels along a side of the data's images; without it, the model's own size
@@ -77,9 +80,25 @@ def _other_size(name: str, stem: str) -> str:
     )
 
 
-def normalisation(model: Any, channels: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
+class Preprocessing(NamedTuple):
     """
-    Return mean and standard deviation per channel.
+    How images are prepared for a network.
+
+    :param mean: one for each channel
+    :param std: one for each channel
+    :param interpolation: ``"bilinear"`` or ``"bicubic"``
+    :param crop: the share of the resized image's side that the network sees
+    """
+
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+    interpolation: Literal["bilinear", "bicubic"] = "bilinear"
+    crop: float = 1.0
+
+
+def own_preprocessing(model: Any, channels: int) -> Preprocessing:
+    """
+    Return the preprocessing of timm's configuration of a model.
 
     If the number of channels differs from the model's configuration, each channel gets the average
     over the configured ones.
@@ -88,7 +107,17 @@ def normalisation(model: Any, channels: int) -> tuple[tuple[float, ...], tuple[f
     :param channels: number of channels of its input
     """
     config = timm.data.resolve_data_config(model=model)
-    return _per_channel(config["mean"], channels), _per_channel(config["std"], channels)
+    return Preprocessing(
+        _per_channel(config["mean"], channels),
+        _per_channel(config["std"], channels),
+        "bilinear" if config["interpolation"] == "bilinear" else "bicubic",
+        float(config["crop_pct"]),
+    )
+
+
+def config_of(name: str) -> PretrainedCfg:
+    """Return timm's configuration of a model; its default for names that have none of their own."""
+    return get_pretrained_cfg(name) or PretrainedCfg(input_size=(3, 224, 224))
 
 
 def check_name(name: str) -> None:
@@ -123,14 +152,30 @@ def _resolved_stem(name: str, image_size: int | None, stem: str) -> str:
 
 
 def _default_stem_size(name: str, image_size: int | None) -> int:
-    config = get_pretrained_cfg(name)
+    config = config_of(name)
     own = config.input_size[-1]
     if own == 1 or image_size is None or config.fixed_input_size:
         return own
     if own <= SMALL_IMAGE:
         return image_size
     least = config.min_input_size[-1] if config.min_input_size else LARGE_MINIMUM
-    return _rounded_up(max(image_size, least), LARGE_STEP)
+    step = LARGE_STEP if own % LARGE_STEP == 0 else _patch_step(name)
+    return _rounded_up(max(image_size, least), step)
+
+
+@cache
+def _patch_step(name: str) -> int:
+    """Return the step between the sizes that a model takes, from its patches if it has any."""
+    try:
+        with torch.random.fork_rng(devices=[]), torch.device("meta"):  # no memory is used
+            model = timm.create_model(name)
+    except (RuntimeError, NotImplementedError):  # a builder that computes with its weights
+        return LARGE_STEP
+    # an encoder inside the model may hold it
+    named = [each for name, each in model.named_modules() if name.endswith("patch_embed")]
+    patch = getattr(named[0], "patch_size", 1) if named else 1
+    size = max(patch) if isinstance(patch, tuple | list) else int(patch)
+    return LARGE_STEP if LARGE_STEP % size == 0 else size
 
 
 def _rounded_up(size: int, step: int) -> int:

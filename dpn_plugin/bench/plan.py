@@ -6,6 +6,7 @@ from pathlib import Path
 
 from dpn_plugin._files import check_folder
 from dpn_plugin.backbones import plan_input
+from dpn_plugin.bench.given_weights import choose_weights, given_weights
 from dpn_plugin.bench.planned_run import PlannedRun
 from dpn_plugin.bench.record import NotRun, read_bench_record
 from dpn_plugin.bench.selection import (
@@ -34,6 +35,8 @@ class Request:
 
     :param suite: a suite's name or the path of a suite file
     :param out: the folder of the benchmark
+    :param pretrained: start from the weights that timm publishes
+    :param weights: start from the weights of this file
     :param limit: use at most this many samples of every set
     :param tune: search the detectors' hyper-parameters on held-out data
     :param again: methods that are trained and detectors that are evaluated even if that has been
@@ -52,6 +55,8 @@ class Request:
     detectors: tuple[str, ...] = ()
     seeds: int | None = None
     epochs: int | None = None
+    pretrained: bool = False
+    weights: Path | None = None
     limit: int | None = None
     tune: bool = False
     again: tuple[str, ...] = ()
@@ -62,7 +67,7 @@ class Request:
     device: str = "auto"
 
     def __post_init__(self) -> None:
-        for name in ("out", "only_eval", "data_root"):  # a path may be given as a string
+        for name in ("out", "only_eval", "data_root", "weights"):  # a path may be given as a string
             if isinstance(value := getattr(self, name), str):
                 object.__setattr__(self, name, Path(value))
 
@@ -132,6 +137,7 @@ def make_plan(request: Request) -> Plan:
         runs of another plan
     """
     name, suite, base = load_suite(request.suite)
+    suite = choose_weights(suite, base, request.pretrained, request.weights)
     suite = limit_samples(suite, request.limit)
     _check_folder(request, name)
     again = find_again(request.again, suite.methods)
@@ -228,6 +234,7 @@ def _plan_run(
                 image_size=size,
             ),
             stem=suite.train.stem,
+            **given_weights(suite.train),
             init_from=variant.init_from,
             options=variant.options,
             seed=seed,

@@ -39,6 +39,8 @@ class TrainTable(BaseModel):
     :param backbone: a timm id
     :param recipe: name of a recipe
     :param stem: ``"auto"``, ``"default"`` or ``"small"``
+    :param pretrained: start from the weights that timm publishes
+    :param weights: start from the weights of this file
     """
 
     model_config = ConfigDict(extra="allow", frozen=True)
@@ -46,6 +48,8 @@ class TrainTable(BaseModel):
     backbone: str
     recipe: str = "small"
     stem: str = "auto"
+    pretrained: bool = False
+    weights: str | None = None
 
     @model_validator(mode="before")
     @classmethod

@@ -9,6 +9,8 @@ import typer
 from dpn_plugin.cli.output import (
     DATA_ROOT,
     DataRootOption,
+    PretrainedOption,
+    WeightsOption,
     WorkersOption,
     print_note,
     print_table,
@@ -44,6 +46,8 @@ def bench(
     ] = "",
     seeds: Annotated[int | None, typer.Option(min=1, help="Number of runs of each method.")] = None,
     epochs: Annotated[int | None, typer.Option(min=1, help="Epochs of training.")] = None,
+    pretrained: PretrainedOption = False,
+    weights: WeightsOption = None,
     limit: Annotated[
         int | None, typer.Option(min=1, help="Use at most this many samples of every data set.")
     ] = None,
@@ -108,6 +112,8 @@ def bench(
         detectors=names(detectors),
         seeds=seeds,
         epochs=epochs,
+        pretrained=pretrained,
+        weights=weights,
         limit=limit,
         tune=tune,
         again=join_options(names(again)),

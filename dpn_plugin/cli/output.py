@@ -20,6 +20,17 @@ WorkersOption = Annotated[
     typer.Option(min=1, max=1024, help="Threads that compute.", show_default="torch decides"),
 ]
 
+PretrainedOption = Annotated[
+    bool, typer.Option("--pretrained", help="Start from the weights that timm publishes.")
+]
+
+WeightsOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE", help="Start from these weights: safetensors, or a state dict (.pth)."
+    ),
+]
+
 #: the folder of downloaded data sets if neither the option nor the variable is given
 DATA_ROOT = Path("data")
 

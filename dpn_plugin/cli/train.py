@@ -12,6 +12,8 @@ from dpn_plugin.cli.output import (
     DATA_ROOT,
     DataRootOption,
     JsonOption,
+    PretrainedOption,
+    WeightsOption,
     WorkersOption,
     is_primary,
     print_json,
@@ -51,7 +53,8 @@ def train(
     batch_size: Annotated[int | None, typer.Option(min=1, show_default=_FROM_RECIPE)] = None,
     lr: Annotated[float | None, typer.Option(show_default=_FROM_RECIPE)] = None,
     stem: Annotated[str, typer.Option(help="auto, default or small.")] = "auto",
-    pretrained: Annotated[bool, typer.Option(help="Start from timm's published weights.")] = False,
+    pretrained: PretrainedOption = False,
+    weights: WeightsOption = None,
     init_from: Annotated[
         str | None, typer.Option(help="A method that trains the weights to start from: baseline.")
     ] = None,
@@ -72,28 +75,34 @@ def train(
 
     If it is stopped or killed, the same command continues. torchrun starts several processes. Signs
     that nothing was learned (a loss that did not fall, an accuracy as by guessing, scores that
-    hardly vary) are reported at the end.
+    hardly vary) are reported at the end. With --pretrained or --weights, images are prepared as the
+    network's own configuration says, at its own size unless --image-size is given.
     """
     from dpn_plugin import training
+    from dpn_plugin.backbones import WeightsFile
     from dpn_plugin.data import SourceSpec
+    from dpn_plugin.evaluation import collect_warnings
     from dpn_plugin.runs import Recipe, TrainConfig
 
     given = {"epochs": epochs, "image_size": image_size, "batch_size": batch_size, "lr": lr}
+    given |= assignments(set_ or (), "--set")
     config = TrainConfig(
         backbone=backbone,
         method=method,
         in_domain=SourceSpec.from_text(in_domain, "--in-domain", limit),
         outliers=tuple(SourceSpec.from_text(each, "--outliers", limit) for each in outliers or ()),
-        recipe=Recipe.named(recipe, **given | assignments(set_ or (), "--set")),
+        recipe=Recipe.named(recipe, **given),
         stem=stem,
         pretrained=pretrained,
+        weights=None if weights is None else WeightsFile.at(weights),
+        network_size=given["image_size"] if pretrained or weights else None,
         init_from=init_from,
         options=_options(option or []),
         seed=seed,
     )
     _note_ignored_outliers(config)
     use_threads(workers)
-    with training_progress() as monitor, _printed_log():
+    with training_progress() as monitor, _printed_log(), collect_warnings(_print_warning):
         run = training.train(
             config, out, root=data_root, device=device, force=force, monitor=monitor
         )
@@ -136,6 +145,11 @@ def _options(items: list[str]) -> dict[str, Any]:
         if isinstance(value, dict):
             raise typer.BadParameter(f"{key!r} has no options of its own", param_hint="--option")
     return table
+
+
+def _print_warning(message: str) -> None:
+    if is_primary():
+        typer.echo(f"Warning: {message}", err=True)
 
 
 def _print_summary(run: "TrainedRun", as_json: bool) -> None:

@@ -1,10 +1,12 @@
 """Changes of size, channels and scale: when images are loaded, and before a batch is processed."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import torch
+from pydantic import Field
 from torch import Tensor
 from torch.nn import functional as F
 from torchvision.transforms.v2 import functional as transforms
@@ -24,16 +26,21 @@ class Transform:
     Normalises a batch, and resizes it where the network needs another size than the data has.
 
     Training and testing use the same one. Images stay at their own size in memory; a batch is
-    resized just before the network processes it.
+    resized just before the network processes it. Grey images are repeated for a network of several
+    channels.
 
     :param mean: one for each channel (or coordinate)
     :param std: one for each channel (or coordinate)
     :param size: height and width of the network's input; ``None`` for points
+    :param interpolation: ``"bilinear"`` or ``"bicubic"``
+    :param crop: the central share of the image's side that the network sees, timm's ``crop_pct``
     """
 
     mean: tuple[float, ...]
     std: tuple[float, ...]
     size: tuple[int, int] | None = None
+    interpolation: Literal["bilinear", "bicubic"] = "bilinear"
+    crop: Annotated[float, Field(ge=0.1, le=1)] = 1.0
 
     def __call__(self, batch: Tensor) -> Tensor:
         """
@@ -43,10 +50,24 @@ class Transform:
             ``float32`` points, on any device
         :raises UserError: if the images have another range
         """
+        if batch.ndim == 4 and batch.shape[1] == 1:
+            batch = batch.expand(-1, len(self.mean), -1, -1)
         x = to_float(batch, self.mean, self.std)
-        if self.size is None or tuple(x.shape[2:]) == self.size:
+        if self.size is None:
             return x
-        return F.interpolate(x, self.size, mode="bilinear", antialias=True, align_corners=False)
+        height, width = (math.floor(side / self.crop) for side in self.size)
+        if tuple(x.shape[2:]) != (height, width):
+            x = self._resized(x, (height, width))
+        return x if (height, width) == self.size else transforms.center_crop(x, list(self.size))
+
+    def _resized(self, x: Tensor, size: tuple[int, int]) -> Tensor:
+        x = F.interpolate(x, size, mode=self.interpolation, antialias=True, align_corners=False)
+        if self.interpolation == "bilinear":
+            return x
+        # at edges bicubic interpolation leaves the range from 0 to 1; images of bytes cannot
+        black, white = (torch.full((1, len(self.mean), 1, 1), value) for value in (0.0, 1.0))
+        lowest, highest = (to_float(each, self.mean, self.std).to(x) for each in (black, white))
+        return x.clamp(lowest, highest)
 
     def description(self) -> dict[str, Any]:
         """Return the parameters, for hashes and records."""

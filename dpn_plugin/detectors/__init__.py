@@ -16,12 +16,15 @@ from dpn_plugin.detectors.measures import (
     PredictiveEntropy,
 )
 from dpn_plugin.detectors.stored import fit, reads, scores, tune
+from dpn_plugin.detectors.unit_length import RMDPP, MahalanobisPP, unit_length
 from dpn_plugin.detectors.wiring import NotApplicable
 
 __all__ = [
+    "RMDPP",
     "Combination",
     "DifferentialEntropy",
     "GaussianKL",
+    "MahalanobisPP",
     "MaxProbability",
     "MutualInformation",
     "NotApplicable",
@@ -34,6 +37,7 @@ __all__ = [
     "representation",
     "scores",
     "tune",
+    "unit_length",
     "why_not_applicable",
     "wired",
 ]

@@ -4,6 +4,8 @@ from typing import Any
 
 from torch import nn
 
+from dpn_plugin.detectors.stored import reads
+from dpn_plugin.detectors.unit_length import normalized
 from dpn_plugin.detectors.wiring import (
     evaluation_only,
     factory_name,
@@ -22,7 +24,8 @@ def create_detector(name: str, model: nn.Module | None = None, **options: Any) -
     :param model: a :class:`~dpn_plugin.backbones.Backbone` or a timm model, which provides all that
         the detector needs; any other network that returns logits works for detectors of logits;
         ``None`` to score logits, or the features that an ``encoder`` would return, directly
-    :param options: arguments of the detector's class; they replace those from the model
+    :param options: arguments of the detector's class; they replace those from the model. All
+        detectors of features take ``normalize=True``, which scales features to unit length
     :raises UserError: if there is no such detector
     :raises NotApplicable: if the model lacks what the detector needs
     :raises UserTypeError: if an option is unknown or missing
@@ -66,5 +69,8 @@ def _create(what: str, factory: Any, model: nn.Module | None, options: dict[str,
         arguments = absent | options
     else:
         arguments = filled_arguments(what, factory, model, options)
+    normalize = arguments.pop("normalize", False) if not takes(factory, "normalize") else False
     detector = factory(**check_options(what, factory, arguments))
+    if normalize:
+        detector = normalized(what, detector, reads(detector))
     return detector if uses_dropout(factory) else evaluation_only(what, detector, [model, options])

@@ -20,10 +20,12 @@ from dpn_plugin.plugins.manager import being_imported, plugins
 _DETECTORS = (
     "DifferentialEntropy",
     "GaussianKL",
+    "MahalanobisPP",
     "MaxProbability",
     "MutualInformation",
     "Precision",
     "PredictiveEntropy",
+    "RMDPP",
 )
 _LOSSES = (
     "EvidentialLoss",

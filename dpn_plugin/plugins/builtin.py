@@ -12,7 +12,7 @@ _SOURCES = "dpn_plugin.data.sources"
 
 @hookimpl
 def dpn_detectors() -> Iterator[Entry]:
-    """The measures of the paper and the scorer on top of them."""
+    """The measures of the paper and the scorer on top of them; Mahalanobis on unit length."""
     yield Entry("dpn-maxp", f"{_DETECTORS}:MaxProbability", "Largest mean probability")
     yield Entry("dpn-entropy", f"{_DETECTORS}:PredictiveEntropy", "Entropy of the mean prediction")
     yield Entry("dpn-mi", f"{_DETECTORS}:MutualInformation", "Mutual information of label and mean")
@@ -24,6 +24,18 @@ def dpn_detectors() -> Iterator[Entry]:
         "dpn-gaussian-kl",
         f"{_DETECTORS}:GaussianKL",
         "Gaussians over Max.P and D.Ent of correct, misclassified and OOD samples",
+    )
+    yield Entry(
+        "mahalanobis-pp",
+        f"{_DETECTORS}:MahalanobisPP",
+        "Mahalanobis distance of features scaled to unit length",
+        ("mahalanobis++", "mds++"),
+    )
+    yield Entry(
+        "rmd-pp",
+        f"{_DETECTORS}:RMDPP",
+        "Relative Mahalanobis distance of features scaled to unit length",
+        ("rmd++", "rmds++"),
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from dpn_plugin.backbones import WeightsFile
 from dpn_plugin.data import Augmentation, SourceSpec
 from dpn_plugin.errors import UserError, unknown_name, validation_message
 
@@ -150,6 +151,9 @@ class TrainConfig(BaseModel):
     :param recipe: how to train
     :param stem: ``"auto"``, ``"default"`` or ``"small"``
     :param pretrained: start from timm's published weights
+    :param weights: start from the weights of a file
+    :param network_size: pixels along a side of the input of a network that starts from given
+        weights; its own if ``None``
     :param init_from: the method, e.g. ``"baseline"``, that trains the weights to start from
     :param options: options of the method, e.g. ``{"lambda_out": 0.0}`` or ``{"members": 5}``
     :param seed: of weights, order, augmentation and dropout
@@ -167,9 +171,26 @@ class TrainConfig(BaseModel):
     recipe: Recipe
     stem: str = "auto"
     pretrained: bool = False
+    weights: WeightsFile | None = None
+    network_size: int | None = Field(None, ge=1, le=LARGEST_IMAGE)
     init_from: str | None = None
     options: dict[str, bool | int | float | str] = Field(default_factory=dict)
     seed: int = Field(0, ge=0, le=LARGEST_SEED)
+
+    @property
+    def has_given_weights(self) -> bool:
+        """Whether the networks start from given weights, and so keep their own preprocessing."""
+        return self.pretrained or self.weights is not None
+
+    def identity(self) -> dict[str, Any]:
+        """Return the configuration without where its weights file is: its hash counts."""
+        return self.model_dump(mode="json", exclude={"weights": {"path"}})
+
+    @model_validator(mode="after")
+    def _one_origin(self) -> Self:
+        if self.pretrained and self.weights is not None:
+            raise UserError("Weights come from timm (pretrained) or from a file, not from both.")
+        return self
 
     @model_validator(mode="after")
     def _one_calibration(self) -> Self:

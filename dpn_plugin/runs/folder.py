@@ -60,6 +60,7 @@ def load_or_create_record(
                 "replace it."
             )
         if not changes and record.code == code:
+            record.config = config  # the weights file that it starts from may have moved
             return record
         if not changes:
             warnings.warn(
@@ -77,7 +78,7 @@ def load_or_create_record(
 
 def describe_changes(wanted: TrainConfig, found: TrainConfig, most: int = 4) -> str:
     """Return how two configurations differ, as ``key: found -> wanted``; empty if they do not."""
-    changes = _differences(wanted.model_dump(mode="json"), found.model_dump(mode="json"))
+    changes = _differences(wanted.identity(), found.identity())
     more = f" and {len(changes) - most} more" if len(changes) > most else ""
     return "; ".join(changes[:most]) + more
 
@@ -95,7 +96,10 @@ def remove_leftovers(folder: Path, record: RunRecord) -> None:
         remove_checkpoints(folder, record.config)
         (folder / HELD_OUT_FILE).unlink(missing_ok=True)
     else:
-        if found is not None and (found.config, found.code) != (record.config, record.code):
+        if found is not None and (found.config.identity(), found.code) != (
+            record.config.identity(),
+            record.code,
+        ):
             remove_checkpoints(folder, found.config)
             _remove_files(folder, found.networks)
     remove_abandoned(folder)

@@ -36,7 +36,7 @@ def network_identity(config: TrainConfig, network: Network) -> str:
     outliers = config.outliers if network.uses_outliers else ()
     return json_hash(
         {
-            "config": config.model_dump(mode="json", exclude=_ABOUT_THE_METHOD),
+            "config": {k: v for k, v in config.identity().items() if k not in _ABOUT_THE_METHOD},
             "recipe": adapted_recipe(config.recipe, network).model_dump(mode="json"),
             "outliers": [spec.model_dump(mode="json") for spec in outliers],
             "loss": [network.loss, loss_options(config.recipe, network)],

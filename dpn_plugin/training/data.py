@@ -73,15 +73,25 @@ class TrainingData:
             held_out_outliers=_relabel(self.held_out_outliers, 1),
         )
 
-    def create_transform(self, backbone: Backbone) -> Transform:
-        """Return what brings a batch to ``backbone``, normalised by the training data."""
+    def create_transform(self, backbone: Backbone, *, own: bool = False) -> Transform:
+        """
+        Return what brings a batch to ``backbone``.
+
+        :param backbone: the network
+        :param own: prepare images as timm's configuration says, for networks with given weights;
+            otherwise they are normalised by the training data
+        """
         if self.train.inputs.ndim == 2:
             dimensions = self.train.inputs.shape[1]
             return Transform((0.0,) * dimensions, (1.0,) * dimensions)
+        size = (backbone.input_size[1], backbone.input_size[2])
+        if own:
+            mean, std, interpolation, crop = backbone.preprocessing
+            return Transform(mean, std, size, interpolation, crop)
         mean, std = channel_statistics(self.train)
         # a constant channel carries no information, but must not divide by zero
         std = tuple(value if value > 1e-6 else 1.0 for value in std)
-        return Transform(mean, std, (backbone.input_size[1], backbone.input_size[2]))
+        return Transform(mean, std, size)
 
     def compute_fingerprints(self) -> dict[str, str]:
         """Return the hash of every part."""

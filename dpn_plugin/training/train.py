@@ -160,12 +160,12 @@ def _create_trainer(
     if method.passes > 1:
         with mc_dropout(backbone):
             pass  # a network without dropout is refused now, not after its training
-    owner = json_hash([config.model_dump(mode="json"), record.code, record.data, network.name])
+    owner = json_hash([config.identity(), record.code, record.data, network.name])
     return Trainer(
         backbone,
         _create_losses(config.recipe, network, backbone.num_classes),
         data.for_network(network),
-        data.create_transform(backbone),
+        data.create_transform(backbone, own=config.has_given_weights),
         adapted_recipe(config.recipe, network),
         Checkpoints(out / CHECKPOINTS / network.name, owner),
         processes,

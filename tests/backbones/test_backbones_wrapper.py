@@ -6,7 +6,7 @@ import pytest
 import timm
 import torch
 
-from dpn_plugin.backbones import Backbone, create_backbone
+from dpn_plugin.backbones import Backbone, create_backbone, plan_input
 from dpn_plugin.errors import UserError
 
 TINY = ["test_resnet", "test_vit", "test_efficientnet", "test_convnext", "mobilenetv3_small_050"]
@@ -130,12 +130,50 @@ def test_inputs_of_another_shape_are_refused_naming_both() -> None:
         backbone.check_input((2,))
 
 
-@pytest.mark.parametrize("name", ["efficientvim_m1", "swiftformer_xs", "efficientformerv2_s0"])
-def test_a_model_with_several_heads_is_refused(name: str) -> None:
+def test_averaged_heads_are_one_head_that_is_not_linear() -> None:
+    backbone = create_backbone("levit_128s", 3).eval()
+    x = inputs(backbone)
+    with torch.no_grad():
+        logits, features, _ = backbone.outputs(x)
+        torch.testing.assert_close(logits, backbone.model(x))
+        heads = [head(features) for head in backbone.model.get_classifier()]
+    torch.testing.assert_close(logits, (heads[0] + heads[1]) / 2)
+    assert not backbone.is_linear
+    with pytest.raises(UserError, match=r"levit_128s.*the average of 2"):
+        _ = backbone.weight
+
+
+@pytest.mark.parametrize("name", ["efficientvim_m1", "crossvit_tiny_240"])
+def test_logits_that_need_more_than_one_head_come_from_timm(name: str) -> None:
     if not timm.is_model(name):
         pytest.skip("timm is older than this model")
-    with pytest.raises(UserError, match=f"{name}.*cannot be split"):
-        create_backbone(name, 3)
+    backbone = create_backbone(name, 3, image_size=32).eval()
+    x = inputs(backbone)
+    with torch.no_grad():
+        logits, features, maps = backbone.outputs(x)
+        torch.testing.assert_close(logits, backbone.model(x))
+        hidden = backbone.model.forward_features(x)
+        expected = backbone.model.forward_head(hidden, pre_logits=True)
+    torch.testing.assert_close(features, expected)
+    assert features.shape == (2, backbone.num_features)
+    assert maps is None
+    with pytest.raises(UserError, match=f"{name}.*do not follow from its features"):
+        backbone.head(features)
+
+
+def test_an_encoder_without_logits_is_refused() -> None:
+    if not timm.is_model("gemma4_vit_167m_enc"):
+        pytest.skip("timm is older than this model")
+    with pytest.raises(UserError, match="gemma4_vit_167m_enc.*gives no logits"):
+        create_backbone("gemma4_vit_167m_enc", 3, image_size=32)
+
+
+def test_sizes_are_multiples_of_patches() -> None:
+    if not timm.is_model("deepseek_vit_412m"):
+        pytest.skip("timm is older than this model")
+    assert plan_input("deepseek_vit_412m", 64) == ("default", 126)
+    assert plan_input("deepseek_vit_412m", 130) == ("default", 140)
+    assert plan_input("resnet50", 130, "default") == ("default", 160)
 
 
 @pytest.mark.parametrize(
@@ -147,8 +185,8 @@ def test_an_argument_out_of_range_is_named(argument: str, value: float) -> None:
 
 
 def test_a_model_that_timm_cannot_build_is_refused() -> None:
-    with pytest.raises(UserError, match="cannot build 'vgg16_cifar'"):
-        create_backbone("vgg16_cifar", 3, pretrained=True)
+    with pytest.raises(UserError, match="cannot build 'test_vit'"):
+        create_backbone("test_vit", 3, in_chans=1, drop_rate=0.5, stem="small", image_size=0)
 
 
 @pytest.mark.filterwarnings("ignore:CSATv2")

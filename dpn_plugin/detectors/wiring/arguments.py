@@ -5,14 +5,17 @@ The names of parameters decide, by pytorch-ood's conventions: ``model`` returns 
 features, ``backbone`` feature maps. The tables below are for classes that these do not cover.
 """
 
+from contextlib import suppress
 from typing import Any
 
+import torch
 from pytorch_ood.api import FeatureMapsDetector
 from torch import nn
 
-from dpn_plugin.backbones import Backbone
+from dpn_plugin.backbones import HOST_ERRORS, Backbone
 from dpn_plugin.detectors.wiring.feature_maps import NotApplicable
 from dpn_plugin.detectors.wiring.parts import PARTS
+from dpn_plugin.detectors.wiring.preserved_state import preserved_state
 from dpn_plugin.errors import UserTypeError
 from dpn_plugin.plugins import allowed_options, takes
 
@@ -128,7 +131,16 @@ def _as_backbone(model: nn.Module) -> Backbone | None:
     channels = next((each.shape[1] for each in model.parameters() if each.ndim == 4), 0)
     size = config["input_size"][1:]
     shape = (channels, *size) if channels else config["input_size"][:1]
-    return Backbone(model, config["architecture"], "default", tuple(shape))
+    backbone = Backbone(model, config["architecture"], "default", tuple(shape))
+    _measure(backbone)
+    return backbone
+
+
+def _measure(backbone: Backbone) -> None:
+    """Find the head of a model, unless the model takes inputs of another size than timm says."""
+    device = next(backbone.parameters()).device
+    with preserved_state([backbone]), suppress(*HOST_ERRORS):
+        backbone.measure(torch.zeros(1, *backbone.input_size, device=device))
 
 
 def _part(factory: Any, part: str, backbone: Backbone) -> Any:

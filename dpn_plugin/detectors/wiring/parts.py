@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from dpn_plugin.backbones import Backbone, mc_dropout
+from dpn_plugin.backbones import Backbone, head_modules, mc_dropout
 from dpn_plugin.detectors.wiring.feature_maps import (
     NotApplicable,
     final_maps,
@@ -58,7 +58,7 @@ class _PooledHead(nn.Module):
 def _linear(backbone: Backbone) -> nn.Linear:
     """Return the head as one linear layer that shares its weights."""
     weight, bias = _weight(backbone), backbone.bias
-    classifier = backbone.model.get_classifier()
+    classifier = head_modules(backbone.model)[0]
     if isinstance(classifier, nn.Linear):
         return classifier
     layer = nn.utils.skip_init(nn.Linear, weight.shape[1], weight.shape[0], bias=bias is not None)
@@ -66,10 +66,21 @@ def _linear(backbone: Backbone) -> nn.Linear:
     return layer
 
 
+def _splitting(backbone: Backbone) -> Backbone:
+    """Return a backbone whose head turns features into logits."""
+    if not backbone.splits:
+        raise NotApplicable(
+            f"needs a head that turns features into logits, and the logits of {backbone.name} do "
+            "not follow from its features through one head"
+        )
+    return backbone
+
+
 def _weight(backbone: Backbone) -> Tensor:
-    if not backbone.is_linear:
-        kind = type(backbone.model.get_classifier()).__name__
-        raise NotApplicable(f"needs a linear head, and that of {backbone.name} is a {kind}")
+    if not _splitting(backbone).is_linear:
+        raise NotApplicable(
+            f"needs a linear head, and that of {backbone.name} is {backbone.head_description}"
+        )
     return backbone.weight.detach()
 
 
@@ -80,7 +91,8 @@ def _bias(backbone: Backbone) -> Tensor:
 
 def _head_parameters(backbone: Backbone) -> Callable[[str], bool]:
     """Return which parameters belong to the head; gradients of others cost memory per sample."""
-    own = {id(each) for each in backbone.model.get_classifier().parameters()}
+    heads = head_modules(backbone.model)
+    own = {id(each) for head in heads for each in head.parameters()}
     names = {name for name, each in backbone.named_parameters() if id(each) in own}
     return names.__contains__
 
@@ -133,7 +145,7 @@ PARTS: dict[str, Callable[[Backbone], Any]] = {
     "bias": _bias,
     "model with dropout": _with_dropout,
     "encoder": lambda backbone: backbone.encoder,
-    "head": lambda backbone: backbone.head,
+    "head": lambda backbone: _splitting(backbone).head,
     "head parameters": _head_parameters,
     "head weight": _head_weight,
     "inner layers": inner_layers,
@@ -146,7 +158,7 @@ PARTS: dict[str, Callable[[Backbone], Any]] = {
     "number of features": lambda backbone: backbone.num_features,
     "ones": lambda backbone: torch.ones(backbone.num_classes),
     "pooled": Pooled,
-    "pooled head": _PooledHead,
+    "pooled head": lambda backbone: _PooledHead(_splitting(backbone)),
     "principal dimensions": _principal_dimensions,
     "spatial mean": spatial_mean,
     "stages": stages,
