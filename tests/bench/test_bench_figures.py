@@ -136,7 +136,7 @@ def test_results_are_tidy_and_in_the_order_of_the_plan(done) -> None:
     assert not table.duplicated(KEYS).any()
     assert list(dict.fromkeys(table["method"])) == list(METHODS)
     assert set(table["task"]) == {
-        "classification", "ood", "misclassification", "calibration", "gap",
+        "classification", "ood", "misclassification", "selective", "calibration", "gap",
     }  # fmt: skip
     assert set(table["dataset"]) == {"", "seven", "eight", "noise", "flower", "near", "far"}
 
