@@ -22,6 +22,8 @@ def choose_weights(suite: Suite, base: Path, pretrained: bool, weights: Path | N
     if pretrained and weights is not None:
         raise UserError("--pretrained and --weights cannot be given together.")
     table = suite.train
+    if table.pretrained and table.weights is not None:
+        raise UserError("[train]: pretrained and weights cannot be given together.")
     chosen: dict[str, Any] = {}
     if pretrained:
         chosen = {"pretrained": True, "weights": None}

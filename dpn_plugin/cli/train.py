@@ -22,6 +22,7 @@ from dpn_plugin.cli.output import (
 )
 from dpn_plugin.cli.parsing import SOURCE_HELP, assignments
 from dpn_plugin.cli.progress import training_progress
+from dpn_plugin.errors import UserError
 
 if TYPE_CHECKING:
     from dpn_plugin.runs import TrainConfig, TrainedRun
@@ -84,6 +85,8 @@ def train(
     from dpn_plugin.evaluation import collect_warnings
     from dpn_plugin.runs import Recipe, TrainConfig
 
+    if pretrained and weights is not None:
+        raise UserError("--pretrained and --weights cannot be given together.")
     given = {"epochs": epochs, "image_size": image_size, "batch_size": batch_size, "lr": lr}
     given |= assignments(set_ or (), "--set")
     config = TrainConfig(

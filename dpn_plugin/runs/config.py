@@ -189,7 +189,7 @@ class TrainConfig(BaseModel):
     @model_validator(mode="after")
     def _one_origin(self) -> Self:
         if self.pretrained and self.weights is not None:
-            raise UserError("Weights come from timm (pretrained) or from a file, not from both.")
+            raise ValueError("Weights come from timm (pretrained) or from a file, not from both.")
         return self
 
     @model_validator(mode="after")
