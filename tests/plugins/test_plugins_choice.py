@@ -104,4 +104,4 @@ def test_without_an_installation_there_are_no_entries_and_a_sentence_says_why(si
     )
     reported, raised = printed.splitlines()
     assert reported.startswith("dpn-plugin its entry points are not installed")
-    assert raised.startswith("No loss is known. dpn-plugin: its entry points are not installed")
+    assert raised.startswith("There is no loss to choose from. dpn-plugin: its entry points")
