@@ -2,7 +2,8 @@
 Dirichlet Prior Networks by name for pytorch-ood and timm.
 
 Importing this package takes milliseconds: torch and the hosts are imported on first use, and the
-hosts' namespaces are extended when the hosts are imported.
+hosts' namespaces are extended when the hosts are imported. torch's autoload does the latter without
+an import of this package, see ``dpn_plugin_autoload``.
 """
 
 from importlib import import_module
@@ -19,7 +20,7 @@ from dpn_plugin.plugins import (
     list_methods,
     list_suites,
 )
-from dpn_plugin.plugins import extend_hosts as _extend_hosts
+from dpn_plugin_autoload import extend_hosts as _extend_hosts
 
 if TYPE_CHECKING:
     from dpn_plugin import functional

@@ -31,10 +31,11 @@ def test_it_contains_every_file_of_the_package(wheel: ZipFile, package: str) -> 
     assert {name for name in wheel.namelist() if name.startswith(f"{package}/")} == in_tree(package)
 
 
-def test_it_contains_only_the_packages_and_the_metadata(wheel: ZipFile) -> None:
+def test_it_contains_only_the_packages_the_autoload_module_and_the_metadata(wheel: ZipFile) -> None:
     tops = {name.split("/")[0] for name in wheel.namelist()}
     assert {top for top in tops if not top.endswith(".dist-info")} == {
         "dpn_plugin",
+        "dpn_plugin_autoload.py",
         "benchmark_suites",
     }
 
@@ -43,6 +44,7 @@ def test_its_metadata_names_the_command_the_license_and_the_python(wheel: ZipFil
     info = next(name.split("/")[0] for name in wheel.namelist() if ".dist-info/" in name)
     points = wheel.read(f"{info}/entry_points.txt").decode()
     assert "[console_scripts]\ndpn = dpn_plugin.cli:main" in points
+    assert "[torch.backends]\ndpn_plugin = dpn_plugin_autoload:autoload" in points
     metadata = Parser().parsestr(wheel.read(f"{info}/METADATA").decode())
     assert metadata["Name"] == "dpn-plugin"
     assert metadata["License-Expression"] == "Apache-2.0"

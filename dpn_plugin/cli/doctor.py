@@ -1,4 +1,4 @@
-"""``dpn doctor``: the versions and devices that belong in every bug report."""
+"""``dpn doctor``: the versions, plugins, hosts and devices that belong in every bug report."""
 
 import platform
 import re
@@ -10,7 +10,7 @@ import typer
 from dpn_plugin import __version__
 from dpn_plugin.cli.output import JsonOption, print_json, print_note, print_table
 from dpn_plugin.cli.plugins import failure_records, plugin_records, print_plugins
-from dpn_plugin.plugins import reason
+from dpn_plugin.plugins import autoload_status, host_problems, reason
 
 _PROJECT = "dpn-plugin"
 
@@ -19,39 +19,46 @@ def doctor(as_json: JsonOption = False) -> None:
     """
     Show versions, devices and what is missing.
 
-    Ends with 1 if a required package is missing or a plugin failed, with 0 otherwise.
+    Ends with 1 if a required package is missing, a host cannot be imported or a plugin failed, with
+    0 otherwise.
     """
-    versions = {_PROJECT: __version__, "python": platform.python_version()}
+    # first, because some failures of plugins appear when the hosts are imported
+    problems = host_problems()
+    versions: dict[str, str | None] = {_PROJECT: __version__, "python": platform.python_version()}
     packages = {name: _version(name) for name in _required()}
     missing = [name for name, version in packages.items() if version is None]
     if as_json:
-        print_json(_record(versions, packages, missing))
+        print_json(_record(versions | packages, problems, missing))
     else:
-        _print(versions, packages, missing)
-    if missing or failure_records():
+        _print(versions | packages, problems, missing)
+    if missing or problems or failure_records():
         raise typer.Exit(1)
 
 
 def _record(
-    versions: dict[str, str], packages: dict[str, str | None], missing: list[str]
+    versions: dict[str, str | None], problems: dict[str, str], missing: list[str]
 ) -> dict[str, Any]:
+    enabled, detail = autoload_status()
     return {
-        "versions": versions | packages,
+        "versions": versions,
         "platform": platform.platform(),
         "devices": _devices(),
+        "autoload": {"enabled": enabled, "detail": detail},
+        "hosts": problems,
         "plugins": plugin_records(),
         "failures": failure_records(),
         "missing": missing,
     }
 
 
-def _print(versions: dict[str, str], packages: dict[str, str | None], missing: list[str]) -> None:
-    rows = [(name, version or "missing") for name, version in (versions | packages).items()]
+def _print(versions: dict[str, str | None], problems: dict[str, str], missing: list[str]) -> None:
+    rows = [(name, version or "missing") for name, version in versions.items()]
     print_table("versions", ("package", "version"), rows)
     typer.echo()
     print_plugins()
     typer.echo()
-    # last, because torch takes seconds to import
+    print_table("hosts", ("what", "state"), [("autoload", autoload_status()[1]), *problems.items()])
+    typer.echo()
     print_table("devices", ("device", "what"), [tuple(each.values()) for each in _devices()])
     if missing:
         print_note(f"Missing. To install: pip install {' '.join(missing)}")

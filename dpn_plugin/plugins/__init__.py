@@ -1,16 +1,16 @@
 """Plugins: the hooks, the plugins that are installed, and their entries by name."""
 
 from dpn_plugin.plugins import registry
-from dpn_plugin.plugins.bridges import extend_hosts
+from dpn_plugin.plugins.bridges import extend_host
 from dpn_plugin.plugins.code_identity import code_identity
 from dpn_plugin.plugins.discovery import (
     ALLOW_LIST,
     Source,
-    builtin_sources,
     installed_sources,
     reason,
 )
 from dpn_plugin.plugins.hookspecs import GROUP, KINDS, Entry, hookimpl
+from dpn_plugin.plugins.host_status import autoload_status, host_problems
 from dpn_plugin.plugins.manager import Plugin, plugins
 from dpn_plugin.plugins.options import allowed_options, check_options, takes
 from dpn_plugin.plugins.registry import (
@@ -31,12 +31,13 @@ __all__ = [
     "Plugin",
     "Source",
     "allowed_options",
-    "builtin_sources",
+    "autoload_status",
     "check_options",
     "code_identity",
     "create_loss",
-    "extend_hosts",
+    "extend_host",
     "hookimpl",
+    "host_problems",
     "installed_sources",
     "list_backbones",
     "list_datasets",

@@ -1,55 +1,51 @@
 """
-Extend the hosts: pytorch-ood's namespaces, and timm's registry of models.
+Extend the hosts: pytorch-ood's namespaces, timm's losses and its registry of models.
 
-Neither host looks for plugins, and neither is imported just to extend it. So each host is extended
-when it is imported, or at once if it already is.
+Neither host looks for plugins, and neither is imported just to extend it. ``dpn_plugin_autoload``
+calls :func:`extend_host` at the end of the import of each.
 """
 
-from collections.abc import Callable
-from functools import cache, partial, wraps
+from collections.abc import Callable, Iterable
+from functools import wraps
 from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-from wrapt import register_post_import_hook
-
 from dpn_plugin.errors import UserError
+from dpn_plugin.plugins import builtin
+from dpn_plugin.plugins.discovery import Source
 from dpn_plugin.plugins.hookspecs import Entry
-from dpn_plugin.plugins.manager import being_imported, plugins
+from dpn_plugin.plugins.manager import Plugins, plugins
+from dpn_plugin_autoload import is_being_imported, when_imported
 
-_DETECTORS = (
-    "DifferentialEntropy",
-    "GaussianKL",
-    "MahalanobisPP",
-    "MaxProbability",
-    "MutualInformation",
-    "Precision",
-    "PredictiveEntropy",
-    "RMDPP",
-)
-_LOSSES = (
-    "EvidentialLoss",
-    "ForwardKLLoss",
-    "RepresentationGapLoss",
-    "ReverseKLLoss",
-    "dpn_minus",
-    "dpn_plus",
-)
+_DETECTORS = "dpn_plugin.detectors"
+_LOSSES = "dpn_plugin.losses"
+#: a loss without an entry: `dpn_plus` and `dpn_minus` are the two settings of it
+_GAP_LOSS = "RepresentationGapLoss"
 
 
-@cache
-def extend_hosts() -> None:
-    """Extend pytorch-ood and timm, now or when they are imported."""
-    for host, module, names in (
-        ("pytorch_ood.detector", "dpn_plugin.detectors", _DETECTORS),
-        ("pytorch_ood.loss", "dpn_plugin.losses", _LOSSES),
-    ):
-        register_post_import_hook(partial(_expose, module=module, names=names), host)
-    # Not "timm.models": it is imported before `timm` is complete, and a plugin may need all of it.
-    register_post_import_hook(_register_backbones, "timm")
+def extend_host(host: ModuleType) -> None:
+    """
+    Add our names to a module of a host.
+
+    :param host: one of ``dpn_plugin_autoload.HOSTS``, completely imported
+    """
+    if host.__name__ == "timm":
+        # Not "timm.models": it is imported before `timm` is complete, and a plugin may need it all.
+        _register_backbones(host)
+    elif host.__name__ == "pytorch_ood.detector":
+        _expose(host, _DETECTORS, _names_in(_DETECTORS, builtin.dpn_detectors()))
+    else:
+        _expose(host, _LOSSES, [_GAP_LOSS, *_names_in(_LOSSES, builtin.dpn_losses())])
 
 
-def _expose(host: ModuleType, module: str, names: tuple[str, ...]) -> None:
+def _names_in(module: str, entries: Iterable[Entry]) -> list[str]:
+    """Return the names of the factories that a module of ours provides."""
+    factories = [str(entry.factory).partition(":") for entry in entries]
+    return [name for where, _, name in factories if where == module]
+
+
+def _expose(host: ModuleType, module: str, names: list[str]) -> None:
     """
     Make names of a module available in ``host``; the module is imported on first access.
 
@@ -80,20 +76,30 @@ def _expose(host: ModuleType, module: str, names: tuple[str, ...]) -> None:
 def _register_backbones(timm: ModuleType) -> None:
     found = plugins()
     for name, (entry, source) in found.entries("backbones").items():
-        if name != entry.name.lower():  # an alias
-            continue
+        if name == entry.name.lower():  # not an alias
+            _register_backbone(timm.models, entry, found, source)
+    # A plugin whose module imports timm is in the middle of its own import now.
+    for module in found.unfinished:
+        when_imported(module, lambda _: _register_backbones(timm))
+
+
+def _register_backbone(models: Any, entry: Entry, found: Plugins, source: Source) -> None:
+    def register(_: ModuleType | None = None) -> None:
         with found.recording(source, f"backbone {entry.name!r} is not known to timm"):
-            _register_backbone(timm.models, entry)
+            _register(models, entry)
+
+    module = entry.factory.partition(":")[0] if isinstance(entry.factory, str) else ""
+    if is_being_imported(module):
+        when_imported(module, register)
+    else:
+        register()
 
 
-def _register_backbone(models: Any, entry: Entry) -> None:
+def _register(models: Any, entry: Entry) -> None:
     if models.is_model(entry.name):
         # Registered by its own decorator, unless it is a model of timm.
         if models.model_entrypoint(entry.name).__module__.startswith("timm."):
             raise UserError("timm has a model of that name already")
-        return
-    # A module in the middle of its import, which imports timm, registers its models itself.
-    if isinstance(entry.factory, str) and being_imported(entry.factory.partition(":")[0]):
         return
     factory = entry.resolve()
     if not callable(factory):

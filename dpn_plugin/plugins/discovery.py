@@ -1,4 +1,4 @@
-"""Find plugins: those of this package, then those of installed distributions."""
+"""Find plugins: the entry points of installed distributions, those of this package first."""
 
 import os
 from dataclasses import dataclass
@@ -12,11 +12,10 @@ from dpn_plugin.plugins.hookspecs import GROUP
 ALLOW_LIST = "DPN_PLUGINS"
 
 OWN_PACKAGE = "dpn-plugin"
-_OWN_MODULES = {
-    "builtin": "dpn_plugin.plugins.builtin",
-    "pytorch-ood": "dpn_plugin.plugins.pytorch_ood_source",
-    "suites": "benchmark_suites",
-}
+NOT_INSTALLED = (
+    "its entry points are not installed, so none of its entries are available; install it (again) "
+    "with pip install, or pip install -e in a clone"
+)
 
 
 @dataclass(frozen=True)
@@ -54,32 +53,28 @@ class Failure:
     message: str
 
 
-def builtin_sources() -> list[Source]:
-    """Return this package's own plugins, described like those of other distributions."""
-    # Not in pyproject.toml, so that they are found in a source tree that is not installed, too.
-    from dpn_plugin import __version__
-
-    return [
-        Source(OWN_PACKAGE, __version__, metadata.EntryPoint(name, module, GROUP))
-        for name, module in _OWN_MODULES.items()
-    ]
-
-
 def installed_sources(allowed: str | None) -> tuple[list[Source], list[Failure]]:
     """
-    Return the plugins of other distributions, sorted by name, and the failures to find some.
+    Return the plugins of all distributions, sorted by name, and the failures to find some.
 
-    :param allowed: names of entry points, comma-separated; ``None`` for all, ``""`` for none
+    Those of this package come first, so that nobody takes their names.
+
+    :param allowed: names of entry points, comma-separated; ``None`` for all, ``""`` for none. It
+        does not apply to the plugins of this package.
     """
-    if allowed is not None and not allowed.strip(", "):
-        return [], []
     sources, failures = _all_installed()
-    if allowed is None:
-        return sources, failures
-    wanted = [name.strip() for name in allowed.split(",") if name.strip()]
-    known = [source.point.name for source in sources]
-    failures += [_not_installed(name, known) for name in wanted if name not in known]
-    return [source for source in sources if source.point.name in wanted], failures
+    own = [source for source in sources if source.package == OWN_PACKAGE]
+    others = [source for source in sources if source.package != OWN_PACKAGE]
+    if not own:
+        failures.append(Failure(OWN_PACKAGE, "", "", NOT_INSTALLED))
+    if allowed is not None:
+        wanted = [name.strip() for name in allowed.split(",") if name.strip()]
+        known = [source.point.name for source in others]
+        # Without any plugin of others, their failures are of no interest.
+        failures = [each for each in failures if wanted or each.package == OWN_PACKAGE]
+        failures += [_not_installed(name, known) for name in wanted if name not in known]
+        others = [source for source in others if source.point.name in wanted]
+    return [*own, *others], failures
 
 
 def allow_list() -> str | None:

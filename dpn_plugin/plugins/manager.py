@@ -11,9 +11,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import replace
 from difflib import get_close_matches
-from functools import cache
 from threading import RLock
-from types import ModuleType
 from typing import Any
 
 import pluggy
@@ -21,14 +19,16 @@ import pluggy
 from dpn_plugin.errors import choices
 from dpn_plugin.plugins import hookspecs
 from dpn_plugin.plugins.discovery import (
+    OWN_PACKAGE,
     Failure,
     Source,
     allow_list,
-    builtin_sources,
     installed_sources,
     reason,
 )
 from dpn_plugin.plugins.hookspecs import GROUP, KINDS, Entry
+from dpn_plugin_autoload import failures as host_failures
+from dpn_plugin_autoload import is_being_imported
 
 
 class Plugin:
@@ -85,14 +85,14 @@ class Plugins:
     """
 
     def __init__(self, allowed: str | None) -> None:
-        installed, failures = installed_sources(allowed)
-        #: False if a plugin was found in the middle of its import.
-        self.complete = True
+        sources, failures = installed_sources(allowed)
+        #: The modules of plugins that were found in the middle of their import.
+        self.unfinished: list[str] = []
         self.loaded: list[Plugin] = []
         self._failures = failures
         self._entries: dict[str, dict[str, tuple[Entry, Source]]] = {}
         self._lock = RLock()
-        for source in [*builtin_sources(), *installed]:
+        for source in sources:
             with self.recording(source, "cannot be loaded"):
                 self._load(source)
 
@@ -101,7 +101,7 @@ class Plugins:
         """All failures, after the hooks of every kind were called."""
         for kind in KINDS:
             self.entries(kind)
-        return list(self._failures)
+        return [*self._failures, *_hosts_not_extended()]
 
     def entries(self, kind: str) -> dict[str, tuple[Entry, Source]]:
         """
@@ -135,11 +135,11 @@ class Plugins:
             self._fail(source, f"{problem} ({reason(error)})")
 
     def _load(self, source: Source) -> None:
-        implementation = source.point.load()
-        if being_imported(source.point.module):
-            self.complete = False
+        unfinished = _being_imported(source.point.module)
+        if unfinished:
+            self.unfinished.append(unfinished)
             return
-        plugin = Plugin(source, implementation)
+        plugin = Plugin(source, source.point.load())
         for mistake in plugin.mistakes():
             self._fail(source, mistake)
         self.loaded.append(plugin)
@@ -168,26 +168,30 @@ class Plugins:
         self._failures.append(Failure(source.package, source.version, source.point.name, message))
 
 
+_found: dict[str | None, Plugins] = {}
+
+
 def plugins() -> Plugins:
     """Return the plugins of this process, loaded on first use."""
-    found = _plugins(allow_list())
-    # A plugin found in the middle of its import is tried again on the next call.
-    if not found.complete:
-        _plugins.cache_clear()
-    return found
+    allowed = allow_list()
+    if allowed not in _found:
+        found = Plugins(allowed)
+        # A plugin found in the middle of its import is tried again on the next call.
+        if found.unfinished:
+            return found
+        # A plugin that imports timm asks for all plugins, too; the first result is in use.
+        _found.setdefault(allowed, found)
+    return _found[allowed]
 
 
-def being_imported(module: str) -> bool:
-    """
-    Return whether a module is in the middle of its import.
-
-    :param module: the full name of the module
-    """
-    found: ModuleType | None = sys.modules.get(module)
-    # The import system itself uses this flag; there is no public one.
-    return bool(getattr(getattr(found, "__spec__", None), "_initializing", False))
+def _being_imported(module: str) -> str | None:
+    """Return the outermost package of a module, or itself, that is in the middle of its import."""
+    parts = module.split(".")
+    names = (".".join(parts[: length + 1]) for length in range(len(parts)))
+    return next((name for name in names if is_being_imported(name)), None)
 
 
-@cache
-def _plugins(allowed: str | None) -> Plugins:
-    return Plugins(allowed)
+def _hosts_not_extended() -> Iterator[Failure]:
+    for name, error in host_failures:
+        message = f"names are missing in {name} ({reason(error)})"
+        yield Failure(OWN_PACKAGE, "", "autoload", message)

@@ -4,7 +4,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from dpn_plugin.errors import UserError, unknown_name
-from dpn_plugin.plugins.discovery import reason
+from dpn_plugin.plugins.discovery import NOT_INSTALLED, OWN_PACKAGE, reason
 from dpn_plugin.plugins.hookspecs import KINDS, Entry
 from dpn_plugin.plugins.manager import plugins
 from dpn_plugin.plugins.options import check_options, takes
@@ -111,7 +111,12 @@ def create_loss(name: str, **options: Any) -> Any:
 def _by_name(kind: str) -> dict[str, Entry]:
     if kind not in KINDS:
         raise unknown_name("kind", kind, KINDS)
-    return {name: entry for name, (entry, _) in plugins().entries(kind).items()}
+    found = plugins().entries(kind)
+    if not found:  # every kind has entries of ours
+        raise UserError(
+            f"There is no {KINDS[kind]} to choose from. {OWN_PACKAGE}: {NOT_INSTALLED}."
+        )
+    return {name: entry for name, (entry, _) in found.items()}
 
 
 def _names(kind: str, pattern: str | None) -> list[str]:

@@ -14,7 +14,6 @@ from dpn_plugin.plugins import (
     Entry,
     Plugin,
     Source,
-    builtin_sources,
     installed_sources,
     plugins,
     reason,
@@ -71,7 +70,7 @@ def find_sources(name: str) -> list[Source]:
     :param name: its name
     :raises UserError: if there is none; the message suggests the nearest names
     """
-    sources = [*builtin_sources(), *installed_sources(None)[0]]
+    sources = installed_sources(None)[0]
     found = [each for each in sources if name in _names(each)]
     if found:
         return found

@@ -24,7 +24,7 @@ NAMES_AS_DATA = {
     "cli/commands.py": "the table of commands; a command is imported when it runs",
     "plugins/builtin.py": "references of entries, which are imported on first use",
     "plugins/bridges.py": "names that the hosts import on first use",
-    "plugins/discovery.py": "our own plugins, loaded like installed entry points",
+    "plugins/host_status.py": "names of the hosts, which are imported by name",
     "plugins/hookspecs.py": "Entry.resolve imports the reference that an entry was given",
 }
 #: calls whose arguments may name modules: worker processes import them before they start work

@@ -85,3 +85,24 @@ def test_a_hook_that_lists_its_own_kind_gets_the_names_of_earlier_plugins(site: 
     names = [each["name"] for each in site.dpn_json("list", "losses", "twice-*")]
     ours = ("fwd", "minus", "minus-anchored", "plus", "plus-anchored", "rev")
     assert names == [f"twice-dpn-{name}" for name in ours]
+
+
+def test_without_an_installation_there_are_no_entries_and_a_sentence_says_why(site: Any) -> None:
+    # as in a source tree that was never installed: the metadata cannot be found
+    printed = site.python(
+        """
+        from importlib import metadata
+        metadata.distributions = lambda: []
+        import dpn_plugin
+        from dpn_plugin.plugins import plugins
+        (failure,) = plugins().failures
+        print(failure.package, failure.message)
+        try:
+            dpn_plugin.list_losses()
+        except dpn_plugin.errors.UserError as error:
+            print(error)
+        """
+    )
+    reported, raised = printed.splitlines()
+    assert reported.startswith("dpn-plugin its entry points are not installed")
+    assert raised.startswith("There is no loss to choose from. dpn-plugin: its entry points")
