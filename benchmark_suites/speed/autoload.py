@@ -51,7 +51,7 @@ def main() -> None:
     """Print the times and their ratio; exit with 1 if it is above the limit."""
     measured()  # the files are in memory and compiled after that
     rounds = [measured() for _ in range(ROUNDS)]
-    torch_time, ours = (min(each[index] for each in rounds) for index in (0, 1))
+    torch_time, ours = min(each[0] for each in rounds), min(each[1] for each in rounds)
     modules = {name for each in rounds for name in each[2]}
     share = ours / torch_time
     print(f"import torch {torch_time * 1e3:.0f} ms, ours {ours * 1e3:.2f} ms: {share:.2%}")
