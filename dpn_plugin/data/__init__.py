@@ -2,7 +2,7 @@
 
 from dpn_plugin.data.augment import Augmentation
 from dpn_plugin.data.batches import Batches
-from dpn_plugin.data.image_files import load_image_files
+from dpn_plugin.data.image_files import find_image_files, load_image_files
 from dpn_plugin.data.lazy_images import LazyImages
 from dpn_plugin.data.loading import DatasetCache, load
 from dpn_plugin.data.overlap import check_in_domain_test, check_no_overlap
@@ -22,6 +22,7 @@ __all__ = [
     "channel_statistics",
     "check_in_domain_test",
     "check_no_overlap",
+    "find_image_files",
     "fingerprint",
     "hold_out",
     "load",

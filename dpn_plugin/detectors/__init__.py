@@ -14,7 +14,7 @@ from dpn_plugin.detectors.measures import (
     Precision,
     PredictiveEntropy,
 )
-from dpn_plugin.detectors.stored import fit, reads, scores, tune
+from dpn_plugin.detectors.stored import fit, fits_on, reads, score_function, scores, tune
 from dpn_plugin.detectors.wiring import NotApplicable
 
 __all__ = [
@@ -27,8 +27,10 @@ __all__ = [
     "PredictiveEntropy",
     "create_detector",
     "fit",
+    "fits_on",
     "reads",
     "representation",
+    "score_function",
     "scores",
     "tune",
     "why_not_applicable",

@@ -11,7 +11,7 @@ from dpn_plugin.evaluation.record import (
     detector_code,
     read_evaluation,
 )
-from dpn_plugin.evaluation.scorers import scorer_names
+from dpn_plugin.evaluation.scorers import BINARY, FOR_AVERAGES, scorer_names
 from dpn_plugin.evaluation.warning_collector import (
     WarningCollector,
     collect_warnings,
@@ -19,7 +19,9 @@ from dpn_plugin.evaluation.warning_collector import (
 )
 
 __all__ = [
+    "BINARY",
     "EVALUATION_FILE",
+    "FOR_AVERAGES",
     "PLANE_SETS",
     "DetectorEvaluation",
     "Evaluation",

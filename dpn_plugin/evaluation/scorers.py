@@ -14,7 +14,7 @@ from dpn_plugin.runs import Method
 BINARY = "binary"
 
 #: what averaged predictions can be scored by, as in the paper
-_FOR_AVERAGES = ("dpn-maxp", "dpn-entropy", "dpn-mi")
+FOR_AVERAGES = ("dpn-maxp", "dpn-entropy", "dpn-mi")
 
 
 def scorer_names(method: Method, detectors: Sequence[str]) -> list[str]:
@@ -103,10 +103,10 @@ class AverageScorer(Scorer):
 
     def __init__(self, outputs: RunOutputs, name: str) -> None:
         super().__init__(outputs)
-        if name not in _FOR_AVERAGES:
+        if name not in FOR_AVERAGES:
             raise NotApplicable(
                 f"{outputs.run.method.name} averages predictions, which have no {name} score; "
-                f"those with one are {', '.join(_FOR_AVERAGES)}."
+                f"those with one are {', '.join(FOR_AVERAGES)}."
             )
         self.detector = None if name == "dpn-mi" else create_detector(name)
 

@@ -1,6 +1,6 @@
 """The run folder: configuration, recipe, method, record, checkpoints, and the trained networks."""
 
-from dpn_plugin.runs.checkpoint import Checkpoints, TrainerState, write_weights
+from dpn_plugin.runs.checkpoint import Checkpoints, TrainerState, read_tensors, write_weights
 from dpn_plugin.runs.config import LARGEST_IMAGE, Recipe, TrainConfig, list_recipes
 from dpn_plugin.runs.diagnosis import diagnose
 from dpn_plugin.runs.folder import (
@@ -59,6 +59,7 @@ __all__ = [
     "predict_logits",
     "read_held_out",
     "read_run_record",
+    "read_tensors",
     "remove_checkpoints",
     "remove_leftovers",
     "remove_run",
