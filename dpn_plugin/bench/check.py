@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dpn_plugin.bench.data import SuiteData
 from dpn_plugin.bench.plan import Plan
 from dpn_plugin.bench.record import NotRun
-from dpn_plugin.detectors import why_not_applicable
+from dpn_plugin.detectors import parse_combination, why_not_applicable
 from dpn_plugin.errors import UserError
 from dpn_plugin.runs import TrainConfig, create_network, method_of
 
@@ -38,6 +38,8 @@ def _problems(plan: Plan, config: TrainConfig, data: SuiteData) -> Iterator[NotR
     if all(each.averages or each.has_ood_classifier for each in methods.values()):
         return  # these are scored without a detector that is wired to the network
     for name in plan.detectors:
-        reason = why_not_applicable(name, backbone)
+        combination = parse_combination(name)
+        members = (name,) if combination is None else combination.members
+        reason = next(filter(None, (why_not_applicable(each, backbone) for each in members)), None)
         if reason is not None:
             yield NotRun(backbone=config.backbone, detector=name, reason=reason)

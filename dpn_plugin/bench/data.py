@@ -8,15 +8,15 @@ from dpn_plugin.bench.suite import Suite
 from dpn_plugin.data import (
     DatasetCache,
     Samples,
+    check_calibration,
     check_in_domain_test,
     check_no_overlap,
     fingerprint,
-    hold_out,
 )
 from dpn_plugin.errors import MissingData, UserError
 from dpn_plugin.evaluation import plane_samples
 from dpn_plugin.runs import TrainedRun, open_run
-from dpn_plugin.training import load_in_domain
+from dpn_plugin.training import load_calibration, load_in_domain, split_in_domain
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +30,7 @@ class SuiteData:
     :param in_domain_test: in-domain test samples
     :param groups: OOD test samples by group (``near``, ``far``) and name
     :param plane: a grid and the training points, if samples are points in the plane
+    :param calibration: in-domain samples from a source of their own, to calibrate thresholds with
     :param skipped: OOD test sets that are left out because they are missing: name and reason
     """
 
@@ -39,6 +40,7 @@ class SuiteData:
     in_domain_test: Samples
     groups: dict[str, dict[str, Samples]]
     plane: dict[str, Samples]
+    calibration: Samples | None = None
     skipped: dict[str, str] = field(default_factory=dict)
 
     @cached_property
@@ -77,7 +79,10 @@ def load_suite_data(plan: Plan, skip_missing: bool = False) -> SuiteData:
     outliers = {name: datasets.load_like(train, spec) for name, spec in suite.outliers.items()}
     datasets.forget_found()
     plane = plane_samples(train, [*outliers.values()])
-    data = SuiteData(datasets, train, outliers, test, groups, plane, skipped)
+    calibration = None
+    if suite.calibration is not None:
+        calibration = load_calibration(suite.calibration, train, datasets)
+    data = SuiteData(datasets, train, outliers, test, groups, plane, calibration, skipped)
     _check_overlap(suite, data)
     return data
 
@@ -114,7 +119,7 @@ def _find_problems(plan: Plan, datasets: DatasetCache) -> dict[str, UserError]:
     image_size = None if size is None else (size, size)
     # --only-eval: the training data is that of the run
     for key, spec in {**plan.suite.sources, "in_domain": config.in_domain}.items():
-        in_domain = key in ("in_domain", "in_domain_test")
+        in_domain = key in ("in_domain", "in_domain_test", "calibration")
         try:
             datasets.find(
                 spec, image_size=image_size, channels=config.channels, in_domain=in_domain
@@ -157,6 +162,11 @@ def _load_in_domain(plan: Plan, datasets: DatasetCache) -> tuple[Samples, Sample
 def _check_overlap(suite: Suite, data: SuiteData) -> None:
     train, test = data.in_domain, data.in_domain_test
     test_spec = suite.in_domain_test or suite.in_domain
+    in_domain = [("in_domain", suite.in_domain, train), ("in_domain_test", test_spec, test)]
+    known = list(in_domain)
+    if suite.calibration is not None and data.calibration is not None:
+        known.append(("calibration", suite.calibration, data.calibration))
+        check_calibration(known[-1], in_domain)
     check_no_overlap(
         [(name, suite.outliers[name], samples) for name, samples in data.outliers.items()],
         [
@@ -164,7 +174,7 @@ def _check_overlap(suite: Suite, data: SuiteData) -> None:
             for group, sets in data.groups.items()
             for name, samples in sets.items()
         ],
-        [("in_domain", suite.in_domain, train), ("in_domain_test", test_spec, test)],
+        known,
     )
     check_in_domain_test(suite.in_domain, suite.in_domain_test, (train, test))
 
@@ -172,7 +182,7 @@ def _check_overlap(suite: Suite, data: SuiteData) -> None:
 def _check_trained_on(samples: Samples, run: TrainedRun, plan: Plan) -> None:
     """Check that a run was trained on these samples, whatever it calls their source."""
     config = run.config
-    train, _ = hold_out(samples, config.recipe.hold_out, config.seed)
+    train = split_in_domain(samples, config).train
     if fingerprint(train) != run.record.data["train"]:
         raise UserError(
             f"The run in {run.folder} was trained on {config.in_domain.name}, or another part of "

@@ -140,7 +140,8 @@ def make_plan(request: Request) -> Plan:
     else:
         run = _plan_evaluation(suite, request.only_eval, request.out)
         # the run's own outliers are what the test sets must not share data with
-        suite = suite.model_copy(update={"outliers": {o.name: o for o in run.config.outliers}})
+        own = {"outliers": {o.name: o for o in run.config.outliers}}
+        suite = suite.model_copy(update={**own, "calibration": run.config.calibration})
         check_sources(suite)
         runs, not_run = (run,), ()
     return Plan(
@@ -214,6 +215,7 @@ def _training_config(
         method=method,
         in_domain=suite.in_domain,
         hold_back=_hold_back(suite),
+        calibration=suite.calibration,
         channels=channels,
         outliers=tuple(suite.outliers.values()) if needs_outliers(method) else (),
         recipe=suite.train.create_recipe(epochs=epochs, image_size=size),
@@ -234,6 +236,8 @@ def _plan_evaluation(suite: Suite, folder: Path, out: Path) -> PlannedRun:
     in_domain = suite.in_domain.model_copy(update={"limit": limit})
     outliers = tuple(_from_here(spec) for spec in config.outliers)
     data = {"in_domain": in_domain, "hold_back": _hold_back(suite), "outliers": outliers}
+    if config.calibration is not None:
+        data["calibration"] = _from_here(config.calibration)
     config = config.model_copy(update=data)
     return PlannedRun(config, _run_folder(out, config), trained=folder)
 

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from dpn_plugin.bench.record import NotRun
 from dpn_plugin.bench.suite import Suite
-from dpn_plugin.data import SourceSpec, check_in_domain_test, check_no_overlap
+from dpn_plugin.data import SourceSpec, check_calibration, check_in_domain_test, check_no_overlap
+from dpn_plugin.detectors import parse_combination
 from dpn_plugin.errors import UserError, unknown_name
 from dpn_plugin.plugins import registry
 
@@ -22,6 +23,9 @@ def check_sources(suite: Suite) -> None:
     in_domain = [("in_domain", suite.in_domain, None)]
     if suite.in_domain_test is not None:
         in_domain.append(("in_domain_test", suite.in_domain_test, None))
+    if suite.calibration is not None:
+        check_calibration(("calibration", suite.calibration, None), in_domain)
+        in_domain.append(("calibration", suite.calibration, None))
     check_no_overlap(outliers, tests, in_domain)
     check_in_domain_test(suite.in_domain, suite.in_domain_test)
 
@@ -41,6 +45,7 @@ def limit_samples(suite: Suite, limit: int | None) -> Suite:
         update={
             "in_domain": limited(suite.in_domain),
             "in_domain_test": limited(suite.in_domain_test) if suite.in_domain_test else None,
+            "calibration": limited(suite.calibration) if suite.calibration else None,
             "outliers": all_limited(suite.outliers),
             "near": all_limited(suite.near),
             "far": all_limited(suite.far),
@@ -74,12 +79,15 @@ def find_detectors(patterns: Sequence[str]) -> tuple[str, ...]:
     """
     Return the full names of detectors.
 
-    :param patterns: names, wildcards, or ``"all"``
+    :param patterns: names, wildcards, combinations such as ``"fisher(dpn-mi,knn)"``, or ``"all"``
     :raises UserError: if a name is unknown, or a pattern matches nothing
     """
     names: dict[str, None] = {}
     for pattern in patterns:
-        if pattern == "all":
+        combination = parse_combination(pattern)
+        if combination is not None:
+            names[combination.name] = None
+        elif pattern == "all":
             names |= dict.fromkeys(registry.list_detectors())
         elif any(mark in pattern for mark in "*?["):
             matching = registry.list_detectors(pattern)
@@ -99,6 +107,10 @@ def find_again(names: Sequence[str]) -> tuple[str, ...]:
     """
     found = []
     for name in names:
+        combination = parse_combination(name)
+        if combination is not None:
+            found.append(combination.name)
+            continue
         kinds = [kind for kind in ("methods", "detectors") if registry.is_known(kind, name)]
         if not kinds:
             known = [*registry.list_methods(), *registry.list_detectors()]

@@ -86,6 +86,8 @@ class Suite(BaseModel):
     :param title: one line for people
     :param in_domain: training data
     :param in_domain_test: test data; without it, a fifth of ``in_domain`` is kept back
+    :param calibration: in-domain data to calibrate thresholds with; without it, the share
+        ``calibration`` of ``[train]``
     :param outliers: OOD training data: one source, or named ones
     :param near: OOD test sets that are close to the classes
     :param far: OOD test sets that are not
@@ -102,6 +104,7 @@ class Suite(BaseModel):
     title: str
     in_domain: SourceSpec
     in_domain_test: SourceSpec | None = None
+    calibration: SourceSpec | None = None
     outliers: dict[str, SourceSpec] = Field(default_factory=dict)
     near: dict[str, SourceSpec] = Field(default_factory=dict)
     far: dict[str, SourceSpec] = Field(default_factory=dict)
@@ -113,7 +116,7 @@ class Suite(BaseModel):
     paper_task: Literal["C10", "C100", "TIM"] | None = None
     notes: list[str] = []
 
-    @field_validator("in_domain", "in_domain_test", mode="before")
+    @field_validator("in_domain", "in_domain_test", "calibration", mode="before")
     @classmethod
     def _source(cls, value: Any, info: ValidationInfo) -> SourceSpec:
         return SourceSpec.parse(value, info.field_name or "")
@@ -144,6 +147,12 @@ class Suite(BaseModel):
             raise UserError(f"near.{name} and far.{name}: names of sets must differ.")
         return self
 
+    @model_validator(mode="after")
+    def _one_calibration(self) -> Self:
+        if self.calibration is not None and (self.train.model_extra or {}).get("calibration"):
+            raise UserError("There is a source [calibration] and a share in [train]: give one.")
+        return self
+
     @field_validator("input_size", mode="before")
     @classmethod
     def _square(cls, value: Any) -> Any:
@@ -166,8 +175,9 @@ class Suite(BaseModel):
     @property
     def sources(self) -> dict[str, SourceSpec]:
         """All data of the suite by its key, e.g. ``far.mnist``."""
-        tests = {} if self.in_domain_test is None else {"in_domain_test": self.in_domain_test}
-        found = {"in_domain": self.in_domain, **tests}
+        own = {"in_domain_test": self.in_domain_test, "calibration": self.calibration}
+        given = {key: spec for key, spec in own.items() if spec is not None}
+        found = {"in_domain": self.in_domain, **given}
         for group, sets in {"outliers": self.outliers, **self.groups}.items():
             found |= {(group if name == group else f"{group}.{name}"): sets[name] for name in sets}
         return found

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dpn_plugin.cli.output import DATA_ROOT, DataRootOption, WorkersOption, print_table, use_threads
+from dpn_plugin.cli.parsing import names
 from dpn_plugin.errors import UserError, unknown_name
 
 if TYPE_CHECKING:
@@ -23,7 +24,11 @@ def bench(
     ] = "",
     methods: Annotated[str, typer.Option(help="Training methods, separated by commas.")] = "",
     detectors: Annotated[
-        str, typer.Option(help="Detectors, separated by commas; wildcards or 'all'.")
+        str,
+        typer.Option(
+            help="Detectors, separated by commas; wildcards, 'all', or some combined on their "
+            "p-values: fisher(dpn-mi,knn)."
+        ),
     ] = "",
     seeds: Annotated[int | None, typer.Option(min=1, help="Number of runs of each method.")] = None,
     epochs: Annotated[int | None, typer.Option(min=1, help="Epochs of training.")] = None,
@@ -83,14 +88,14 @@ def bench(
     request = Request(
         suite=suite,
         out=out,
-        backbones=_names(backbone),
-        methods=_names(methods),
-        detectors=_names(detectors),
+        backbones=names(backbone),
+        methods=names(methods),
+        detectors=names(detectors),
         seeds=seeds,
         epochs=epochs,
         limit=limit,
         tune=tune,
-        again=_names(again),
+        again=names(again),
         only_asked=only_asked,
         only_eval=only_eval,
         skip_missing=skip_missing,
@@ -153,10 +158,6 @@ def make_executor(
     if jobs > 1:
         return PoolExecutor(jobs, threads or 1)
     return LocalExecutor()
-
-
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 def _update_report(out: Path) -> Path:

@@ -1,4 +1,4 @@
-"""``key=value`` on the command line, and the help for data sources."""
+"""Lists of names and ``key=value`` on the command line, and the help for data sources."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -9,6 +9,22 @@ SOURCE_HELP = (
     "SCHEME:NAME, optionally followed by '?' and KEY=VALUE pairs joined by '&': "
     "'npz:drawings.npz?classes=0-169&limit=20000', 'torchvision:MNIST?split=test&classes=3,5'."
 )
+
+
+def names(text: str) -> tuple[str, ...]:
+    """
+    Return names that are separated by commas; those within parentheses belong to one name.
+
+    :param text: e.g. ``"knn,fisher(dpn-mi,knn)"``
+    """
+    parts, depth = [""], 0
+    for character in text:
+        depth += {"(": 1, ")": -1}.get(character, 0)
+        if character == "," and depth <= 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return tuple(part.strip() for part in parts if part.strip())
 
 
 def assignments(items: Iterable[str], option: str) -> dict[str, Any]:

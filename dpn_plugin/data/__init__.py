@@ -5,8 +5,13 @@ from dpn_plugin.data.batches import Batches
 from dpn_plugin.data.image_files import find_image_files, load_image_files
 from dpn_plugin.data.lazy_images import LazyImages
 from dpn_plugin.data.loading import DatasetCache, load
-from dpn_plugin.data.overlap import check_in_domain_test, check_no_overlap
-from dpn_plugin.data.samples import Samples, fingerprint, hold_out
+from dpn_plugin.data.overlap import (
+    check_calibration,
+    check_in_domain_test,
+    check_no_overlap,
+    check_set_aside,
+)
+from dpn_plugin.data.samples import Samples, fingerprint, hold_out, set_aside
 from dpn_plugin.data.spec import ClassRange, SourceSpec, parse_value
 from dpn_plugin.data.transform import Transform, channel_statistics
 
@@ -20,12 +25,15 @@ __all__ = [
     "SourceSpec",
     "Transform",
     "channel_statistics",
+    "check_calibration",
     "check_in_domain_test",
     "check_no_overlap",
+    "check_set_aside",
     "find_image_files",
     "fingerprint",
     "hold_out",
     "load",
     "load_image_files",
     "parse_value",
+    "set_aside",
 ]

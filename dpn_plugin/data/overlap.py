@@ -101,6 +101,53 @@ def check_in_domain_test(
     warnings.warn(f"{found}, so the accuracy is slightly too high. {remedy}.")
 
 
+def check_calibration(calibration: NamedData, others: Sequence[NamedData]) -> None:
+    """
+    Raise if calibration data was trained on or is test data; warn if it has a few such images.
+
+    :param calibration: the calibration data
+    :param others: in-domain data for training and for tests
+    :raises UserError: if they are the same part of a source, or if more than 1 % of the calibration
+        samples are also in another set
+    """
+    name, spec, samples = calibration
+    for other, other_spec, other_samples in others:
+        if _same_part(spec, other_spec):
+            raise UserError(
+                f"{name!r} and {other!r} are the same part of {spec.name}, so thresholds would not "
+                f"keep their promise. Take another split or file for {name!r}, or set a share of "
+                "the training data aside: calibration = 0.1 in [train]."
+            )
+        if samples is not None and other_samples is not None:
+            _compare_calibration((name, samples), (other, other_samples))
+
+
+def check_set_aside(calibration: Samples, rest: Sequence[Samples]) -> None:
+    """
+    Warn if calibration samples that were set aside are, as duplicates, also trained on.
+
+    :param calibration: the samples that were set aside
+    :param rest: the other samples of the same data
+    """
+    count = sum(shared_images(each, calibration) for each in rest)
+    if count:
+        warnings.warn(
+            f"{count} of the {len(calibration)} {_noun(calibration)} of {calibration.name} that "
+            "are set aside for calibration are duplicates of training data, so thresholds reject "
+            "slightly more than they promise. Remove the duplicates."
+        )
+
+
+def _compare_calibration(calibration: tuple[str, Samples], other: tuple[str, Samples]) -> None:
+    (name, samples), (other_name, other_samples) = calibration, other
+    count = shared_images(other_samples, samples)
+    found = f"{count} of the {len(samples)} {_noun(samples)} of {name!r} are also in {other_name!r}"
+    if count > TOLERATED_SHARE * len(samples):
+        raise UserError(f"{found}: thresholds would not keep their promise. Take other data.")
+    if count:
+        warnings.warn(f"{found}. Remove them from one of the two.")
+
+
 _LEAVE_OUT = "leave it out: then a fifth of 'in_domain' is kept back for tests"
 
 

@@ -111,6 +111,32 @@ def hold_out(samples: Samples, fraction: float, seed: int) -> tuple[Samples, Sam
     return samples.subset(torch.nonzero(~held)[:, 0]), samples.subset(torch.nonzero(held)[:, 0])
 
 
+def set_aside(samples: Samples, fraction: float, seed: int) -> tuple[Samples, Samples]:
+    """
+    Split at random, whatever the classes: all samples are equally likely to be set aside.
+
+    Unlike after :func:`hold_out`, the part is a draw like any other from the data, which is what
+    the promise of a calibrated threshold rests on.
+
+    :param samples: the data to split
+    :param fraction: share of the part, between 0 and 1
+    :param seed: the same seed gives the same split
+    :return: the remaining samples and those set aside, both in the order of ``samples``
+    :raises UserError: if the fraction is out of range, or a part or a class would be empty
+    """
+    if not 0 < fraction < 1:
+        raise UserError(f"fraction must be between 0 and 1, not {fraction}.")
+    count = round(fraction * len(samples))
+    order = torch.randperm(len(samples), generator=torch.Generator().manual_seed(seed))
+    aside, rest = order[:count].sort().values, order[count:].sort().values
+    if not count or len(samples.labels[rest].unique()) < len(samples.labels.unique()):
+        raise UserError(
+            f"{samples.name} has too few samples ({len(samples)}) to set the share {fraction:g} "
+            "aside: it would be empty, or a class would lose all of its samples."
+        )
+    return samples.subset(rest), samples.subset(aside)
+
+
 def check_memory(size: int, what: str) -> None:
     """
     Check that data of a declared size fits into memory, before it is allocated.

@@ -5,6 +5,7 @@ They are pytorch-ood detectors: a larger score is more OOD. They are fitted, tun
 stored outputs if possible.
 """
 
+from dpn_plugin.detectors.combination import Combination, parse_combination
 from dpn_plugin.detectors.create import create_detector, why_not_applicable, wired
 from dpn_plugin.detectors.gaussian_kl import GaussianKL, representation
 from dpn_plugin.detectors.measures import (
@@ -18,6 +19,7 @@ from dpn_plugin.detectors.stored import fit, fits_on, reads, score_function, sco
 from dpn_plugin.detectors.wiring import NotApplicable
 
 __all__ = [
+    "Combination",
     "DifferentialEntropy",
     "GaussianKL",
     "MaxProbability",
@@ -28,6 +30,7 @@ __all__ = [
     "create_detector",
     "fit",
     "fits_on",
+    "parse_combination",
     "reads",
     "representation",
     "score_function",

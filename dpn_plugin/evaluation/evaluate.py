@@ -24,12 +24,13 @@ from dpn_plugin.evaluation.record import (
 from dpn_plugin.evaluation.rows import (
     calibration_rows,
     classification_rows,
+    decision_rows,
     detector_rows,
     gap_rows,
 )
 from dpn_plugin.evaluation.scorers import Scorer, create_scorer, scorer_names
 from dpn_plugin.evaluation.warning_collector import WarningCollector
-from dpn_plugin.outputs import RunOutputs
+from dpn_plugin.outputs import CALIBRATION, RunOutputs
 from dpn_plugin.runs import diagnose
 
 
@@ -99,6 +100,7 @@ class Evaluation:
         self.test_sets = [
             name for name in outputs.samples if name.partition(".")[0] in ("near", "far")
         ]
+        self._calibration = [CALIBRATION] if CALIBRATION in outputs.samples else []
         self.scorers: dict[str, Scorer | Exception] = {}
         self.record: EvaluationRecord | None = None
 
@@ -112,7 +114,7 @@ class Evaluation:
         self.scorers = {name: self._create_scorer(name) for name in wanted}
         # those of test sets are also required if all figures are known: the report reads them
         plane = [name for name in PLANE_SETS if name in self.outputs.samples]
-        required = ["in_domain_test", *self.test_sets, *plane]
+        required = ["in_domain_test", *self.test_sets, *plane, *self._calibration]
         if self.record is None:
             required += self.outputs.held_out_names
         for scorer in self.scorers.values():
@@ -167,6 +169,7 @@ class Evaluation:
             data={name: outputs.keys[name].data for name in ("in_domain_test", *self.test_sets)},
             code=run.record.code,
             outputs=self._output_keys(),
+            samples={n: len(outputs.samples[n]) for n in ("in_domain_test", *self._calibration)},
             general=rows,
             warnings=self.warnings.since(before),
             training_seconds=sum(network.seconds for network in networks),
@@ -179,7 +182,8 @@ class Evaluation:
             group, _, set_name = name.partition(".")
             if name in self.outputs.keys:
                 groups.setdefault(group, {})[set_name] = self.outputs.keys[name].hash
-        return OutputKeys(in_domain_test=self.outputs.keys["in_domain_test"].hash, **groups)
+        own = {n: self.outputs.keys[n].hash for n in ("in_domain_test", *self._calibration)}
+        return OutputKeys(**own, **groups)
 
     def _evaluate_detector(self, name: str, scorer: Scorer | Exception) -> DetectorEvaluation:
         start, before = time.perf_counter(), len(self.warnings.messages)
@@ -192,7 +196,10 @@ class Evaluation:
             in_scores = scorer.score("in_domain_test")
             out_scores = {each: scorer.score(each) for each in self.test_sets}
             test = self.outputs.arrays("in_domain_test")
-            found.rows = detector_rows(name, in_scores, out_scores, test)
+            rows = detector_rows(name, in_scores, out_scores, test)
+            if self._calibration:
+                rows += decision_rows(name, scorer.score_calibration(), in_scores, out_scores)
+            found.rows = rows
         except CannotWrite:
             raise  # not a property of the detector
         except NotApplicable as error:

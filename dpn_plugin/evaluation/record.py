@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from dpn_plugin._files import DamagedRecord, Record, read_record, write_record
+from dpn_plugin.detectors import parse_combination
 from dpn_plugin.plugins import code_identity
 
 EVALUATION_FILE = "evaluation.json"
@@ -68,6 +69,7 @@ class OutputKeys(BaseModel):
     Where the outputs of the run are stored.
 
     :param in_domain_test: key of the in-domain test samples
+    :param calibration: key of the calibration samples, if there are any
     :param near: keys of the near OOD sets by name
     :param far: keys of the far OOD sets by name
     :param plane: keys of ``grid`` and ``points``, for samples that are points in the plane
@@ -76,6 +78,7 @@ class OutputKeys(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     in_domain_test: str
+    calibration: str | None = None
     near: dict[str, str] = {}
     far: dict[str, str] = {}
     plane: dict[str, str] = {}
@@ -103,6 +106,7 @@ class EvaluationRecord(Record):
     :param data: the hash of every test set
     :param code: the code of plugins that decided the weights
     :param outputs: where the outputs for the test sets are stored
+    :param samples: the number of in-domain test samples and of calibration samples
     :param general: figures that need no detector
     :param training_seconds: how long the training took
     :param seconds: how long the general figures took
@@ -116,6 +120,7 @@ class EvaluationRecord(Record):
     data: dict[str, str]
     code: dict[str, str]
     outputs: OutputKeys
+    samples: dict[str, int] = Field(default_factory=dict)
     general: list[ResultRow]
     warnings: list[str]
     training_seconds: float
@@ -158,7 +163,10 @@ class EvaluationRecord(Record):
 
 def detector_code(name: str) -> str:
     """Return the identity of a plugin's detector; empty if the recorded versions identify it."""
-    return code_identity("detectors", name)
+    combination = parse_combination(name)
+    if combination is None:
+        return code_identity("detectors", name)
+    return " ".join(filter(None, (code_identity("detectors", m) for m in combination.members)))
 
 
 def read_evaluation(folder: str | Path) -> EvaluationRecord | None:

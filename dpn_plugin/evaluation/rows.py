@@ -11,16 +11,22 @@ from dpn_plugin.detectors import GaussianKL, representation
 from dpn_plugin.evaluation.record import ResultRow
 from dpn_plugin.metrics import (
     calibration_metrics,
+    conformal_threshold,
     edl_confidence,
     fit_temperature,
     fit_translation,
     misclassification_metrics,
     ood_metrics,
+    required_calibration,
+    selective_metrics,
     softmax_confidence,
 )
 from dpn_plugin.outputs import score_chunks
 
 Arrays = Mapping[str, np.ndarray]
+
+#: the promised shares of rejected in-domain samples
+ALPHAS = (0.01, 0.05, 0.1)
 
 
 def classification_rows(test: Arrays) -> list[ResultRow]:
@@ -33,18 +39,54 @@ def detector_rows(
     detector: str, in_scores: Tensor, out_scores: Mapping[str, Tensor], test: Arrays
 ) -> list[ResultRow]:
     """
-    Return OOD detection per set and group, and misclassification detection.
+    Return OOD detection per set and group, misclassification detection, and selective
+    classification: of in-domain samples, and of these and the samples of every OOD set.
 
     :param detector: its name
     :param in_scores: of in-domain test samples
     :param out_scores: of OOD samples, by ``group.name``
     :param test: outputs for the in-domain test samples
     """
-    rows = []
+    rows, correct = [], _is_correct(test)
     for name, scores in out_scores.items():
         rows += _rows("ood", ood_metrics(in_scores, scores), name, detector)
-    found = misclassification_metrics(in_scores, _is_correct(test))
+    found = misclassification_metrics(in_scores, correct)
     rows += _rows("misclassification", found, "", detector)
+    rows += _rows("selective", selective_metrics(in_scores, correct), "", detector)
+    for name, scores in out_scores.items():
+        found = selective_metrics(in_scores, correct, scores)
+        rows += _rows("selective", found, name, detector)
+    return _with_group_means(rows)
+
+
+def decision_rows(
+    detector: str, calibration: Tensor, in_scores: Tensor, out_scores: Mapping[str, Tensor]
+) -> list[ResultRow]:
+    """
+    Return the share of in-domain samples, and of every OOD set, that is rejected at each of
+    :data:`ALPHAS`; levels that need more calibration samples are left out with a warning.
+
+    :param detector: its name
+    :param calibration: scores of calibration samples
+    :param in_scores: of in-domain test samples
+    :param out_scores: of OOD samples, by ``group.name``
+    """
+    n, rows = len(calibration), []
+    for alpha in ALPHAS:
+        if n < required_calibration(alpha):
+            continue
+        threshold = conformal_threshold(calibration, alpha)
+        for name, scores in {"": in_scores, **out_scores}.items():
+            share = float((scores.double() > threshold).double().mean())
+            rows += _rows("decision", {f"rejected@{alpha:g}": share}, name, detector)
+    left_out = [alpha for alpha in ALPHAS if n < required_calibration(alpha)]
+    if left_out:
+        levels = " and ".join(f"{alpha:g}" for alpha in left_out)
+        needed = required_calibration(left_out[0])
+        warnings.warn(
+            f"There are no decisions at alpha = {levels}: alpha = {left_out[0]:g} needs at least "
+            f"{needed} calibration samples, and there are {n}."
+        )
     return _with_group_means(rows)
 
 

@@ -6,8 +6,17 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from dpn_plugin.detectors import GaussianKL, NotApplicable, create_detector, fit, scores, tune
-from dpn_plugin.outputs import RunOutputs, score_chunks
+from dpn_plugin.detectors import (
+    GaussianKL,
+    NotApplicable,
+    create_detector,
+    fit,
+    parse_combination,
+    scores,
+    tune,
+)
+from dpn_plugin.metrics import FisherCombination
+from dpn_plugin.outputs import CALIBRATION, RunOutputs, score_chunks
 from dpn_plugin.runs import Method
 
 #: the score of a network that separates in-domain from OOD samples, in place of a detector
@@ -41,6 +50,10 @@ class Scorer:
     def score(self, set_name: str) -> Tensor:
         """Return the scores of a test set; a larger one is more OOD."""
         raise NotImplementedError
+
+    def score_calibration(self) -> Tensor:
+        """Return the scores of calibration samples that the fitted scorer does not depend on."""
+        return self.score(CALIBRATION)
 
 
 class DetectorScorer(Scorer):
@@ -92,6 +105,45 @@ class DetectorScorer(Scorer):
         )
 
 
+class FisherScorer(Scorer):
+    """
+    Scores with Fisher's statistic of several detectors' p-values.
+
+    :param outputs: of the run that is scored
+    :param members: names of the detectors
+    :param tuned: search their hyper-parameters on held-out data, if there are outliers
+    :raises NotApplicable: if there are no calibration samples, or a member is not applicable
+    """
+
+    def __init__(self, outputs: RunOutputs, members: Sequence[str], tuned: bool) -> None:
+        super().__init__(outputs)
+        if CALIBRATION not in outputs.samples:
+            raise NotApplicable(
+                "p-values need calibration samples, and this run has none: set calibration = 0.1 "
+                "in [train], or give the suite a source [calibration]."
+            )
+        self.members = {name: create_scorer(outputs, name, tuned) for name in members}
+        own = [name for scorer in self.members.values() for name in scorer.required_sets]
+        self.required_sets = list(dict.fromkeys([*own, CALIBRATION]))
+
+    def fit(self) -> dict[str, Any]:
+        """Fit the members, then compute what their p-values are relative to."""
+        chosen = {name: scorer.fit() for name, scorer in self.members.items()}
+        self.combination = FisherCombination(self._member_scores(CALIBRATION))
+        return {name: found for name, found in chosen.items() if found}
+
+    def score(self, set_name: str) -> Tensor:
+        """Return the scores of a test set."""
+        return self.combination.scores(self._member_scores(set_name))
+
+    def score_calibration(self) -> Tensor:
+        """Return the scores of the half of the calibration samples that gave no p-values."""
+        return self.combination.calibration
+
+    def _member_scores(self, set_name: str) -> Tensor:
+        return torch.stack([s.score(set_name).double() for s in self.members.values()], dim=1)
+
+
 class AverageScorer(Scorer):
     """
     Scores averaged predictions, of an ensemble or of passes with dropout.
@@ -132,10 +184,14 @@ def create_scorer(outputs: RunOutputs, name: str, tuned: bool) -> Scorer:
     Create the scorer of this name for a run.
 
     :param outputs: of the run that is scored
-    :param name: of a detector, or ``"binary"`` for the run's own OOD classifier
+    :param name: of a detector, of a combination of some, or ``"binary"`` for the run's own OOD
+        classifier
     :param tuned: search the detector's hyper-parameters on held-out data
     :raises UserError: if the run cannot be scored with it
     """
+    combination = parse_combination(name)
+    if combination is not None:
+        return FisherScorer(outputs, combination.members, tuned)
     if name == BINARY:
         return OODClassifierScorer(outputs)
     if outputs.run.method.averages:

@@ -8,6 +8,7 @@ from dpn_plugin.metrics.calibration import (
     fit_translation,
     softmax_confidence,
 )
+from dpn_plugin.metrics.combination import FisherCombination
 from dpn_plugin.metrics.conformal import (
     benjamini_hochberg,
     conformal_p_values,
@@ -28,6 +29,7 @@ from dpn_plugin.metrics.summary import RESULT_COLUMNS, over_seeds
 __all__ = [
     "RESULT_COLUMNS",
     "AurocInterval",
+    "FisherCombination",
     "RiskCoverage",
     "auroc_interval",
     "auroc_interval_from_counts",

@@ -189,7 +189,7 @@ def _check_level(name: str, value: float) -> None:
 
 
 def _check_new(name: str, values: Tensor) -> Tensor:
-    values = torch.as_tensor(values).detach().cpu().to(torch.float64)
+    values = torch.as_tensor(values).detach().cpu().to(torch.float64).contiguous()
     if values.dim() != 1:
         raise UserError(f"{name} must be a vector, got shape {tuple(values.shape)}.")
     broken = int(values.isnan().sum())

@@ -2,10 +2,11 @@
 
 from dpn_plugin.outputs.chunks import CHUNK_BYTES, chunks, score_chunks
 from dpn_plugin.outputs.key import OutputKey
-from dpn_plugin.outputs.run_outputs import HELD_OUT, RunOutputs
+from dpn_plugin.outputs.run_outputs import CALIBRATION, HELD_OUT, RunOutputs
 from dpn_plugin.outputs.store import OutputStore, StoredOutputs
 
 __all__ = [
+    "CALIBRATION",
     "CHUNK_BYTES",
     "HELD_OUT",
     "OutputKey",

@@ -18,6 +18,8 @@ from dpn_plugin.runs import Predictor, TrainedRun
 _BATCH = 256
 #: the parts of a run's own data that neither training nor tests use
 HELD_OUT = ("held_out", "held_out_outliers")
+#: the part of a run's own data, or a set of its own, that calibrates thresholds and nothing else
+CALIBRATION = "calibration"
 
 Arrays = Mapping[str, np.ndarray]
 BatchFunction = Callable[[], Iterator[tuple[Tensor, Tensor]]]
@@ -30,7 +32,8 @@ class RunOutputs:
     :param run: a finished run
     :param store: where outputs are kept
     :param samples: all data sets by name; the parts of the run's own data are ``train``,
-        ``held_out`` and, with outliers, ``outliers`` and ``held_out_outliers``
+        ``held_out``, with outliers ``outliers`` and ``held_out_outliers``, and ``calibration`` if
+        samples are set aside for it
     :param fingerprints: the hash of each of them
     :param processes: this process, with the device that its networks run on, and the others
     """

@@ -3,9 +3,9 @@
 import tomllib
 from functools import cache
 from importlib.resources import files
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from dpn_plugin.data import Augmentation, SourceSpec
 from dpn_plugin.errors import UserError, unknown_name, validation_message
@@ -51,6 +51,8 @@ class Recipe(BaseModel):
     :param gamma: weight of the OOD samples in the loss
     :param image_size: pixels along a side; images keep their own size without it
     :param hold_out: share of the training data (and of the outliers) kept for selection
+    :param calibration: share of the training data that is only used to calibrate thresholds: it
+        neither trains, nor selects, nor fits a detector
     :param clip_grad: largest norm of the gradient
     :param ema_decay: keep a moving average of the weights, and select and save that one
     :param amp: bfloat16 in the network; losses stay float32
@@ -72,6 +74,7 @@ class Recipe(BaseModel):
     image_size: int | None = Field(None, ge=1, le=LARGEST_IMAGE)
     drop_rate: float | None = Field(None, ge=0, lt=1)
     hold_out: float = Field(0.1, gt=0, lt=1)
+    calibration: float = Field(0.0, ge=0, lt=1)
     clip_grad: float | None = Field(None, gt=0)
     ema_decay: float | None = Field(None, gt=0, lt=1)
     amp: bool = False
@@ -134,6 +137,7 @@ class TrainConfig(BaseModel):
     :param in_domain: training data; a part is held out for selection
     :param hold_back: share of the training data kept back for tests, for sources without a test
         split; the same samples whatever the seed
+    :param calibration: data to calibrate thresholds with, instead of a share of the training data
     :param channels: 1 or 3; without it, images keep their own
     :param outliers: OOD training data, if the method needs any: one source or several
     :param recipe: how to train
@@ -149,6 +153,7 @@ class TrainConfig(BaseModel):
     method: str
     in_domain: SourceSpec
     hold_back: float = Field(0.0, ge=0, lt=1)
+    calibration: SourceSpec | None = None
     channels: int | None = None
     outliers: tuple[SourceSpec, ...] = ()
     recipe: Recipe
@@ -156,6 +161,12 @@ class TrainConfig(BaseModel):
     pretrained: bool = False
     options: dict[str, bool | int | float | str] = Field(default_factory=dict)
     seed: int = Field(0, ge=0, le=LARGEST_SEED)
+
+    @model_validator(mode="after")
+    def _one_calibration(self) -> Self:
+        if self.calibration is not None and self.recipe.calibration:
+            raise ValueError("calibration must be a share of the training data or a source")
+        return self
 
     @field_validator("outliers", mode="before")
     @classmethod

@@ -1,6 +1,12 @@
 """Train any timm backbone with any method by name."""
 
-from dpn_plugin.training.data import TrainingData, load_in_domain, load_training_data
+from dpn_plugin.training.data import (
+    TrainingData,
+    load_calibration,
+    load_in_domain,
+    load_training_data,
+    split_in_domain,
+)
 from dpn_plugin.training.monitor import SilentMonitor, StepMetrics, TrainingMonitor
 from dpn_plugin.training.train import train
 
@@ -9,7 +15,9 @@ __all__ = [
     "StepMetrics",
     "TrainingData",
     "TrainingMonitor",
+    "load_calibration",
     "load_in_domain",
     "load_training_data",
+    "split_in_domain",
     "train",
 ]

@@ -1,4 +1,4 @@
-"""The data of a training run: what it is trained on, and what is held out for selection."""
+"""The data of a training run: what trains it, selects its weights and calibrates thresholds."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -12,11 +12,15 @@ from dpn_plugin.data import (
     Batches,
     DatasetCache,
     Samples,
+    SourceSpec,
     Transform,
     channel_statistics,
+    check_calibration,
     check_no_overlap,
+    check_set_aside,
     fingerprint,
     hold_out,
+    set_aside,
 )
 from dpn_plugin.errors import UserError, choices
 from dpn_plugin.plugins import registry
@@ -32,12 +36,14 @@ class TrainingData:
     :param held_out: in-domain samples for selection
     :param outliers: OOD samples to train on
     :param held_out_outliers: OOD samples for selection
+    :param calibration: in-domain samples that neither train, nor select, nor fit a detector
     """
 
     train: Samples
     held_out: Samples
     outliers: Samples | None = None
     held_out_outliers: Samples | None = None
+    calibration: Samples | None = None
 
     @property
     def num_classes(self) -> int:
@@ -152,17 +158,59 @@ def load_training_data(config: TrainConfig, method: Method, datasets: DatasetCac
     :raises UserError: if data is missing or does not fit
     """
     samples, _ = load_in_domain(config, datasets)
-    train, held_out = hold_out(samples, config.recipe.hold_out, config.seed)
+    data = split_in_domain(samples, config)
+    if data.calibration is not None:
+        check_set_aside(data.calibration, [data.train, data.held_out])
+    if config.calibration is not None:
+        data = replace(data, calibration=load_calibration(config.calibration, samples, datasets))
+        named = "calibration", config.calibration, data.calibration
+        check_calibration(named, [("in_domain", config.in_domain, samples)])
     if not method.needs_outliers:
-        return TrainingData(train, held_out)
-    outliers = _load_outliers(config, method, samples, datasets)
+        return data
+    outliers = _load_outliers(config, method, (samples, data.calibration), datasets)
     kept, held_out_outliers = hold_out(outliers, config.recipe.hold_out, config.seed)
-    return TrainingData(train, held_out, kept, held_out_outliers)
+    return replace(data, outliers=kept, held_out_outliers=held_out_outliers)
+
+
+def split_in_domain(samples: Samples, config: TrainConfig) -> TrainingData:
+    """
+    Return the in-domain samples divided into those for training, selection and calibration.
+
+    :param samples: without those that are kept back for tests
+    :param config: the shares and the seed
+    """
+    share, calibration = config.recipe.calibration, None
+    if share:
+        samples, calibration = set_aside(samples, share, config.seed)
+    train, held_out = hold_out(samples, config.recipe.hold_out, config.seed)
+    return TrainingData(train, held_out, calibration=calibration)
+
+
+def load_calibration(spec: SourceSpec, samples: Samples, datasets: DatasetCache) -> Samples:
+    """
+    Load calibration data from a source of its own.
+
+    :param spec: the source
+    :param samples: the in-domain training data, whose shape and classes it must have
+    :param datasets: where the data is
+    :raises UserError: if data is missing or does not fit
+    """
+    calibration = datasets.load_like(samples, spec, in_domain=True)
+    if calibration.classes != samples.classes:
+        raise UserError(
+            f"calibration has other classes than in_domain: {len(calibration.classes)} and "
+            f"{len(samples.classes)}, or in another order."
+        )
+    return calibration
 
 
 def _load_outliers(
-    config: TrainConfig, method: Method, samples: Samples, datasets: DatasetCache
+    config: TrainConfig,
+    method: Method,
+    in_domain: tuple[Samples, Samples | None],
+    datasets: DatasetCache,
 ) -> Samples:
+    samples, calibration = in_domain
     if not config.outliers:
         names = registry.list_methods()
         without = [n for n in names if not registry.load("methods", n).needs_outliers]
@@ -179,7 +227,10 @@ def _load_outliers(
                 f"in-domain data of {shape}."
             )
     loaded = [(spec.name, spec, each) for spec, each in zip(config.outliers, sets, strict=True)]
-    check_no_overlap(loaded, [], [("in_domain", config.in_domain, samples)])
+    known = [("in_domain", config.in_domain, samples)]
+    if config.calibration is not None and calibration is not None:
+        known.append(("calibration", config.calibration, calibration))
+    check_no_overlap(loaded, [], known)
     return Samples(
         torch.cat([each.inputs for each in sets]),
         torch.cat([each.labels for each in sets]),

@@ -169,7 +169,7 @@ def test_a_damaged_set_is_reported_as_such(mnist_root):
         ({"source": "sklearn:photograph/china", "options": {"size": 500}}, "between 1 and 427"),
         ({"source": "sklearn:photograph/china", "options": {"patches": 0}}, "patches must be"),
         ({"source": "synthetic:gaussian"}, "Did you mean 'gaussians"),
-        ({"source": "synthetic:gaussians", "split": "val"}, "must be 'train' or 'test'"),
+        ({"source": "synthetic:gaussians", "split": "val"}, "'train', 'test' or 'calibration'"),
     ],
 )
 def test_unknown_names_splits_and_options_are_reported(tmp_path, keys, message):

@@ -15,7 +15,7 @@ _POINTS_PER_CLASS = 200
 _OOD_POINTS = 600
 _OOD_LOW, _OOD_HIGH = np.array([-15.0, -13.0]), np.array([15.0, 17.0])
 _OOD_DISTANCE = 6.5
-_SEEDS = {"train": 0, "test": 1}
+_SEEDS = {"train": 0, "test": 1, "calibration": 2}
 
 
 def load(argument: str, *, split: str | None, root: Path) -> Samples:
@@ -27,7 +27,7 @@ def load(argument: str, *, split: str | None, root: Path) -> Samples:
     6.5 or more from each mean.
 
     :param argument: one of the names above
-    :param split: ``"train"`` (default) or ``"test"``: independent draws
+    :param split: ``"train"`` (default), ``"test"`` or ``"calibration"``: independent draws
     :param root: not used
     """
     if split not in (None, *_SEEDS):
