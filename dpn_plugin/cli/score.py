@@ -67,7 +67,7 @@ def score(
     if out is not None:
         _write(tables, out)
     else:
-        _print(tables, f"{bundle or run}", as_json)
+        _print(tables, str(bundle) if bundle else f"{detector or 'dpn-mi'} of {run}", as_json)
 
 
 def _check_source(

@@ -5,6 +5,7 @@ the scores of single images.
 
 from dpn_plugin.deploy.build import create_bundle
 from dpn_plugin.deploy.bundle import Bundle, load_bundle
+from dpn_plugin.deploy.export import Exported, export_bundle
 from dpn_plugin.deploy.record import (
     BUNDLE_FILE,
     BundleRecord,
@@ -25,8 +26,10 @@ __all__ = [
     "DecisionRule",
     "DetectorRecord",
     "DetectorResult",
+    "Exported",
     "create_bundle",
     "decide_together",
+    "export_bundle",
     "list_files",
     "load_bundle",
     "read_bundle_record",
