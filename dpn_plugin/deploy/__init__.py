@@ -6,6 +6,7 @@ the scores of single images.
 from dpn_plugin.deploy.build import create_bundle
 from dpn_plugin.deploy.bundle import Bundle, load_bundle
 from dpn_plugin.deploy.export import Exported, export_bundle
+from dpn_plugin.deploy.monitor import BundleMonitor, Evidence, StreamMonitor, plot_evidence
 from dpn_plugin.deploy.record import (
     BUNDLE_FILE,
     BundleRecord,
@@ -21,17 +22,21 @@ from dpn_plugin.deploy.tables import records, writing_table
 __all__ = [
     "BUNDLE_FILE",
     "Bundle",
+    "BundleMonitor",
     "BundleRecord",
     "BundleResult",
     "DecisionRule",
     "DetectorRecord",
     "DetectorResult",
+    "Evidence",
     "Exported",
+    "StreamMonitor",
     "create_bundle",
     "decide_together",
     "export_bundle",
     "list_files",
     "load_bundle",
+    "plot_evidence",
     "read_bundle_record",
     "records",
     "score_files",

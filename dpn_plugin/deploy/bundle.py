@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -24,6 +25,9 @@ from dpn_plugin.deploy.scorer import BatchScorer, BundledDetector
 from dpn_plugin.deploy.state import restore_state
 from dpn_plugin.errors import UserError
 from dpn_plugin.runs import TrainedRun, read_tensors
+
+if TYPE_CHECKING:
+    from dpn_plugin.deploy.monitor import BundleMonitor
 
 BATCH = 256
 
@@ -86,6 +90,20 @@ class Bundle:
         """
         for batch in image_batches(images, self.input_shape, batch_size):
             yield self._of_batch(batch)
+
+    def monitor(
+        self, detector: str | None = None, false_alarm: float = 0.01, seed: int = 0
+    ) -> "BundleMonitor":
+        """
+        Return a monitor that raises an alarm when images are no longer like the calibration data.
+
+        :param detector: whose scores it watches; the first one of the bundle if not given
+        :param false_alarm: the probability that it ever raises an alarm on in-domain images
+        :param seed: of the random ranks among equal scores
+        """
+        from dpn_plugin.deploy.monitor import BundleMonitor
+
+        return BundleMonitor(self, detector, false_alarm, seed)
 
     def _of_batch(self, batch: Tensor) -> BundleResult:
         outputs, scores = self.scorer(batch)

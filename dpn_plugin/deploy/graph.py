@@ -126,7 +126,9 @@ class DetectorGraph:
     def __init__(self, bundled: BundledDetector) -> None:
         self.reads = bundled.reads
         detector = bundled.detector
-        self.function = None if detector is None else rewritten(detector) or score_function(detector)
+        self.function = (
+            None if detector is None else rewritten(detector) or score_function(detector)
+        )
 
     def __call__(self, outputs: dict[str, Tensor]) -> Tensor:
         """Return the scores of a batch."""

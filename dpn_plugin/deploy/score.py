@@ -16,6 +16,7 @@ from dpn_plugin.errors import UserError
 from dpn_plugin.plugins import registry
 from dpn_plugin.runs import Predictor, TrainedRun, predict_logits, read_held_out
 
+
 def score_images(
     run: TrainedRun,
     detector: str,

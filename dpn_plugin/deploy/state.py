@@ -36,7 +36,9 @@ def captured_state(
         for key, value in vars(detector).items()
         if key not in before or before[key] is not value
     }
-    return {key: _encode(value, f"{name}/{key}", tensors) for key, value in changed.items()}, tensors
+    return {
+        key: _encode(value, f"{name}/{key}", tensors) for key, value in changed.items()
+    }, tensors
 
 
 def restore_state(

@@ -74,7 +74,9 @@ def write_bundle(out: Path, run: TrainedRun, content: BundleContent, *, replace:
         check_folder(out, "bundle")
     with creating_folder(out, replace=True) as folder:
         for network in run.method.networks:
-            write_weights(folder / f"{network.name}.safetensors", run.load_network(network).model.state_dict())
+            write_weights(
+                folder / f"{network.name}.safetensors", run.load_network(network).model.state_dict()
+            )
         _write_tensors(folder, content)
         files = {path.name: file_hash(path) for path in sorted(folder.iterdir())}
         write_record(folder / BUNDLE_FILE, _record(run, content, files))
