@@ -81,6 +81,12 @@ def create_bundle(
 def _check_names(names: Sequence[str], options: Mapping[str, Any]) -> None:
     if not names:
         raise UserError("A bundle needs at least one detector, e.g. --detectors dpn-mi.")
+    combined = next((name for name in names if "(" in name), None)
+    if combined is not None:
+        raise UserError(
+            f"{combined!r} combines p-values of its members; a bundle gives the p-values of each. "
+            "Name them separated by commas."
+        )
     repeated = sorted({name for name in names if list(names).count(name) > 1})
     if repeated:
         raise UserError(f"The detector {repeated[0]!r} is named twice.")

@@ -63,8 +63,8 @@ def export_bundle(bundle: Bundle, out: str | Path, format: str = "onnx") -> Expo
         raise unknown_name("format", format, FORMATS)
     _check_exportable(bundle, format)
     example = torch.randint(0, 256, (3, *bundle.input_shape), dtype=torch.uint8)
-    left_out = {}
-    kept = []
+    left_out: dict[str, str] = {}
+    kept: list[BundledDetector] = []
     for each in bundle.scorer.detectors:
         reason = why_not_exportable(each, bundle, example)
         kept += [each] if reason is None else []
@@ -117,7 +117,7 @@ class _Single(nn.Module):
 class _Ordered(nn.Module):
     """A graph that returns its outputs in order, because ONNX names them by position."""
 
-    def __init__(self, graph: BundleGraph, names: Sequence[str]) -> None:
+    def __init__(self, graph: nn.Module, names: Sequence[str]) -> None:
         super().__init__()
         # not "graph": torch.fx keeps its own under that name
         self.whole, self.names = graph, names
@@ -161,8 +161,23 @@ def _write_onnx(
 ) -> Any:
     import onnxruntime
 
+    program = onnx_program(graph, example, names)
+    program.model.metadata_props.update(metadata)
+    program.save(str(path))
+    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    return lambda images: dict(zip(names, session.run(None, {INPUT: images}), strict=True))
+
+
+def onnx_program(graph: nn.Module, example: Tensor, names: Sequence[str]) -> Any:
+    """
+    Return a module as torch's ``ONNXProgram``, with any number of rows.
+
+    :param graph: takes one tensor and returns a dict of tensors
+    :param example: an input of a few rows
+    :param names: of the outputs, in the order wanted
+    """
     with _silence():
-        program: Any = torch.onnx.export(
+        return torch.onnx.export(
             _Ordered(graph, names),
             (example,),
             input_names=[INPUT],
@@ -173,10 +188,6 @@ def _write_onnx(
             verbose=False,
             custom_translation_table={torch.ops.aten.log1p.default: _log1p()},
         )
-        program.model.metadata_props.update(metadata)
-        program.save(str(path))
-    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
-    return lambda images: dict(zip(names, session.run(None, {INPUT: images}), strict=True))
 
 
 def _log1p() -> Any:

@@ -28,6 +28,11 @@ class Preprocessing(nn.Module):
     :param shape: of the images, C x H x W
     """
 
+    mean: Tensor
+    std: Tensor
+    rows: Tensor
+    columns: Tensor
+
     def __init__(self, transform: Transform, shape: Sequence[int]) -> None:
         super().__init__()
         for name, values in (("mean", transform.mean), ("std", transform.std)):
@@ -51,6 +56,9 @@ class PValues(nn.Module):
     :param calibration: of one detector
     :param classes: number of in-domain classes
     """
+
+    ordered: Tensor
+    counts: Tensor
 
     def __init__(self, calibration: Calibration, classes: int) -> None:
         super().__init__()
@@ -90,7 +98,7 @@ class BundleGraph(nn.Module):
 
     def __init__(self, bundle: Bundle, detectors: Sequence[BundledDetector]) -> None:
         super().__init__()
-        self.preprocessing = Preprocessing(bundle.record.run.transform, bundle.input_shape)  # type: ignore[arg-type]
+        self.preprocessing = Preprocessing(bundle.scorer.run.transform, bundle.input_shape)
         self.predictor = bundle.scorer.predictor
         self.scores = [DetectorGraph(each) for each in detectors]
         self.names = [each.name for each in detectors]
@@ -108,7 +116,7 @@ class BundleGraph(nn.Module):
         outputs = self.predictor.outputs(self.preprocessing(images))
         logits = outputs["logits"].double()
         predicted = logits.argmax(dim=1)
-        found = {"probabilities": torch.softmax(logits, dim=1).float(), **_measures(outputs)}
+        found = {"probabilities": torch.softmax(logits, dim=1).float(), **measures_of(outputs)}
         for name, score, p_value in zip(self.names, self.scores, self.p_values, strict=True):
             value = score(outputs).double()
             found[f"{name}.score"] = value.float()
@@ -126,20 +134,24 @@ class DetectorGraph:
     def __init__(self, bundled: BundledDetector) -> None:
         self.reads = bundled.reads
         detector = bundled.detector
-        self.function = (
-            None if detector is None else rewritten(detector) or score_function(detector)
-        )
+        self.function = None
+        if detector is not None:
+            self.function = rewritten(detector) or score_function(detector)
 
     def __call__(self, outputs: dict[str, Tensor]) -> Tensor:
         """Return the scores of a batch."""
         value = outputs[self.reads]
         if self.function is None:
             return value[:, 1] - value[:, 0] if self.reads == "ood_logits" else value
-        # the measures of a DPN are more accurate in float64; hosts were fitted in their own type
         return self.function(value)
 
 
-def _measures(outputs: dict[str, Tensor]) -> dict[str, Tensor]:
+def measures_of(outputs: dict[str, Tensor]) -> dict[str, Tensor]:
+    """
+    Return the five measures by name, float32, computed in float64.
+
+    :param outputs: of the networks
+    """
     measures = functional.dirichlet_measures(outputs["logits"].double())
     found = {name: getattr(measures, name).float() for name in MEASURES}
     if "mutual_information" in outputs:  # averages: probabilities without concentrations

@@ -49,13 +49,13 @@ def _as_given(images: Tensor, shape: tuple[int, ...]) -> Tensor:
     return images.float()
 
 
-def _several(images: Images) -> Sequence[Any]:
+def _several(images: Images) -> Any:
     if isinstance(images, Image.Image):
         return [images]
     if isinstance(images, np.ndarray):
         return images if images.ndim == 4 else [images]
     if isinstance(images, Tensor):
-        return images if images.ndim == 4 else [images]  # type: ignore[return-value]
+        return images if images.ndim == 4 else [images]
     if isinstance(images, Sequence) and not isinstance(images, str | bytes):
         return images
     raise UserTypeError(f"images must be PIL images, arrays or tensors, not {_kind(images)}.")

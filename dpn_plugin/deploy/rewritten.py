@@ -1,10 +1,10 @@
 """
 Scores of detectors that cannot be traced as they are, written as plain tensor operations.
 
-They compute what the detectors compute; exporting compares both. The reasons: ``GaussianKL`` branches
-on values and solves triangular systems, ``KNN`` asks scikit-learn, ``Mahalanobis`` and ``NCI`` use
-``.data``, which tracing takes for a constant, and ``Entropy`` clips on both sides, which torch's
-exporter cannot decompose.
+They compute what the detectors compute; exporting compares both. ``GaussianKL`` branches on values
+and solves triangular systems, ``KNN`` asks scikit-learn, ``Mahalanobis`` and ``NCI`` use ``.data``,
+which tracing takes for a constant, and ``Entropy`` clips on both sides, which torch's exporter
+cannot decompose.
 """
 
 import math
@@ -34,7 +34,9 @@ def rewritten(detector: Any) -> Score | None:
 
 def _gaussian_kl(detector: GaussianKL) -> Score:
     means, factors, shares = detector.means, detector.factors, detector.shares
-    assert means is not None and factors is not None and shares is not None
+    assert means is not None
+    assert factors is not None
+    assert shares is not None
     inverse = torch.linalg.inv(factors)
     logdet = factors.diagonal(dim1=1, dim2=2).log().sum(dim=1)
     constant = shares.log() - logdet - math.log(2 * math.pi)

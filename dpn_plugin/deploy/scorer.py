@@ -61,6 +61,8 @@ class BundledDetector:
         :param outputs: of the networks
         :param x: the inputs of the networks
         """
+        if not len(x):
+            return torch.empty(0, dtype=torch.float64)
         if self.one_by_one and len(x) > 1:
             rows = range(len(x))
             parts = [({k: v[i : i + 1] for k, v in outputs.items()}, x[i : i + 1]) for i in rows]
