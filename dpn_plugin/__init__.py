@@ -24,6 +24,7 @@ from dpn_plugin_autoload import extend_hosts as _extend_hosts
 
 if TYPE_CHECKING:
     from dpn_plugin import functional
+    from dpn_plugin.deploy import load_bundle
     from dpn_plugin.detectors import create_detector
 
 __version__ = "0.1.0"
@@ -41,6 +42,7 @@ __all__ = [
     "list_losses",
     "list_methods",
     "list_suites",
+    "load_bundle",
 ]
 
 
@@ -50,6 +52,8 @@ def __getattr__(name: str) -> Any:
         return import_module("dpn_plugin.functional")
     if name == "create_detector":
         return import_module("dpn_plugin.detectors").create_detector
+    if name == "load_bundle":
+        return import_module("dpn_plugin.deploy").load_bundle
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

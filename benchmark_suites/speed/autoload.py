@@ -51,8 +51,9 @@ def main() -> None:
     """Print the times and their ratio; exit with 1 if it is above the limit."""
     measured()  # the files are in memory and compiled after that
     rounds = [measured() for _ in range(ROUNDS)]
-    torch_time, ours = min(each[0] for each in rounds), min(each[1] for each in rounds)
-    modules = {name for each in rounds for name in each[2]}
+    torch_time = min(seconds for seconds, _, _ in rounds)
+    ours = min(seconds for _, seconds, _ in rounds)
+    modules = {name for _, _, imported in rounds for name in imported}
     share = ours / torch_time
     print(f"import torch {torch_time * 1e3:.0f} ms, ours {ours * 1e3:.2f} ms: {share:.2%}")
     print(f"modules imported: {', '.join(sorted(modules))}")

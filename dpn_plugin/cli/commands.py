@@ -22,7 +22,16 @@ BUG_NOTE = (
 #: name: ("module:function", the line in ``dpn --help``)
 COMMANDS = {
     "train": ("dpn_plugin.cli.train:train", "Train a backbone with a method by name."),
-    "score": ("dpn_plugin.cli.score:score", "Score images with a trained run."),
+    "bundle": (
+        "dpn_plugin.cli.bundle:bundle",
+        "Fit and calibrate detectors: a trained run, ready for use.",
+    ),
+    "score": ("dpn_plugin.cli.score:score", "Score images with a bundle or a trained run."),
+    "export": ("dpn_plugin.cli.export:export", "Export a bundle to ONNX or a torch program."),
+    "monitor": (
+        "dpn_plugin.cli.monitor:monitor",
+        "Raise an alarm when images are no longer like the calibration data.",
+    ),
     "bench": (
         "dpn_plugin.cli.bench:bench",
         "Train and compare methods and detectors on a suite of data sets.",

@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +37,20 @@ def training_progress() -> Iterator["TrainingMonitor | None"]:
             yield bar
     else:
         yield PlainLines()
+
+
+@contextmanager
+def image_progress(total: int) -> Iterator[Callable[[int], None]]:
+    """
+    Give a function that is told how many of the images are done; on a terminal it shows a bar.
+
+    :param total: how many there are
+    """
+    columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(compact=True))
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
+        task = progress.add_task("", total=total)
+        yield lambda done: progress.update(task, completed=done)
 
 
 class LiveBar:

@@ -3,7 +3,7 @@
 from dpn_plugin.data.augment import Augmentation
 from dpn_plugin.data.batches import Batches
 from dpn_plugin.data.drop_shared import DistinctTests, drop_shared
-from dpn_plugin.data.image_files import load_image_files
+from dpn_plugin.data.image_files import find_image_files, load_image_files
 from dpn_plugin.data.lazy_images import LazyImages
 from dpn_plugin.data.loading import DatasetCache, load
 from dpn_plugin.data.overlap import (
@@ -32,6 +32,7 @@ __all__ = [
     "check_no_overlap",
     "check_set_aside",
     "drop_shared",
+    "find_image_files",
     "fingerprint",
     "hold_out",
     "load",

@@ -37,7 +37,7 @@ def load_image_files(
             parts.append(load(spec, root=Path(), image_size=image_size, channels=channels))
             names += [f"{_printable(path)}[{index}]" for index in range(len(parts[-1]))]
         else:
-            files = _files(path)
+            files = find_image_files(path)
             images = LazyImages(image_reader([(file, -1) for file in files]), len(files), "images")
             parts.append(images.decode(torch.arange(len(files)), image_size, channels))
             names += map(_printable, files)
@@ -85,7 +85,13 @@ def image_reader(files: list[tuple[str, int]]) -> Callable[[int], tuple[Image.Im
     return read
 
 
-def _files(path: Path) -> list[str]:
+def find_image_files(path: Path) -> list[str]:
+    """
+    Return the path of an image file, or those of all images in a folder, sorted.
+
+    :param path: a file, or a folder that is searched recursively, except for hidden files
+    :raises UserError: if there is none
+    """
     if path.is_file():
         return [str(path)]
     if not path.is_dir():

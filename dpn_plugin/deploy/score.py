@@ -10,19 +10,11 @@ from pytorch_ood.api import LogitsDetector
 from dpn_plugin import functional
 from dpn_plugin._distributed import Processes
 from dpn_plugin.data import Samples, load_image_files
+from dpn_plugin.deploy.result import MEASURES, SOURCES
 from dpn_plugin.detectors import create_detector
 from dpn_plugin.errors import UserError
 from dpn_plugin.plugins import registry
 from dpn_plugin.runs import Predictor, TrainedRun, predict_logits, read_held_out
-
-_MEASURES = (
-    "max_p",
-    "entropy",
-    "mutual_information",
-    "log_precision",
-    "differential_entropy",
-)
-_SOURCES = ("p_correct", "p_misclassified", "p_ood")
 
 
 def score_images(
@@ -50,11 +42,11 @@ def score_images(
     table: dict[str, list] = {"image": names}
     table["prediction"] = [run.record.classes[index] for index in logits.argmax(dim=1).tolist()]
     measures = functional.dirichlet_measures(logits)
-    table |= {name: getattr(measures, name).tolist() for name in _MEASURES}
+    table |= {name: getattr(measures, name).tolist() for name in MEASURES}
     table["score"] = scorer.predict_logits(logits).tolist()
     if hasattr(scorer, "predict_source") and run.method.needs_outliers:
         columns = scorer.predict_source(logits).T.tolist()
-        table |= dict(zip(_SOURCES, columns, strict=True))
+        table |= dict(zip(SOURCES, columns, strict=True))
     return pd.DataFrame(table)
 
 
@@ -71,7 +63,7 @@ def _fit_detector(run: TrainedRun, name: str) -> Any:
     if not (isinstance(factory, type) and issubclass(factory, LogitsDetector)):
         raise UserError(
             f"Detector {name!r} needs more of the network than its logits, which is all that a run "
-            "keeps for single images; dpn bench evaluates it."
+            "keeps for single images; a bundle scores with it, see dpn bundle --help."
         )
     detector = create_detector(name)
     if detector.requires_fit:

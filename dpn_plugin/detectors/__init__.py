@@ -15,7 +15,7 @@ from dpn_plugin.detectors.measures import (
     Precision,
     PredictiveEntropy,
 )
-from dpn_plugin.detectors.stored import fit, reads, scores, tune
+from dpn_plugin.detectors.stored import fit, fits_on, reads, score_function, scores, tune
 from dpn_plugin.detectors.unit_length import RMDPP, MahalanobisPP, unit_length
 from dpn_plugin.detectors.wiring import NotApplicable
 
@@ -32,9 +32,11 @@ __all__ = [
     "PredictiveEntropy",
     "create_detector",
     "fit",
+    "fits_on",
     "parse_combination",
     "reads",
     "representation",
+    "score_function",
     "scores",
     "tune",
     "unit_length",

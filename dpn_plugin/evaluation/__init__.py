@@ -18,7 +18,7 @@ from dpn_plugin.evaluation.sample_record import (
     ShownSample,
     read_samples,
 )
-from dpn_plugin.evaluation.scorers import scorer_names
+from dpn_plugin.evaluation.scorers import BINARY, FOR_AVERAGES, scorer_names
 from dpn_plugin.evaluation.warning_collector import (
     WarningCollector,
     collect_warnings,
@@ -26,7 +26,9 @@ from dpn_plugin.evaluation.warning_collector import (
 )
 
 __all__ = [
+    "BINARY",
     "EVALUATION_FILE",
+    "FOR_AVERAGES",
     "PLANE_SETS",
     "SAMPLES_FILE",
     "DetectorEvaluation",

@@ -65,8 +65,12 @@ def by_class(sums: Sums, finish: Finish, logits: Tensor, compile: bool = False) 
     rows = rows.reshape(-1, classes)
     if compile:
         sums, finish = _compiled(sums), _compiled(finish)
-    chunk = COMPILED_CHUNK if compile else CHUNK
     dtype = computed_dtype(logits.dtype)
+    if torch.compiler.is_compiling():
+        # the number of chunks would be frozen into the graph, and with it the size of the batch
+        values = finish(classes, *sums(rows.T.to(dtype).contiguous()))
+        return [each.reshape(shape) for each in values]
+    chunk = COMPILED_CHUNK if compile else CHUNK
     step = max(1, chunk // classes)
     ends = []
     # finish is cheap per sample but has many operations: longer vectors share their overhead

@@ -1,6 +1,12 @@
 """The run folder: configuration, recipe, method, record, checkpoints, and the trained networks."""
 
-from dpn_plugin.runs.checkpoint import Checkpoints, TrainerState, read_weights, write_weights
+from dpn_plugin.runs.checkpoint import (
+    Checkpoints,
+    TrainerState,
+    read_tensors,
+    read_weights,
+    write_weights,
+)
 from dpn_plugin.runs.config import LARGEST_IMAGE, Recipe, TrainConfig, list_recipes
 from dpn_plugin.runs.diagnosis import diagnose
 from dpn_plugin.runs.folder import (
@@ -72,6 +78,7 @@ __all__ = [
     "predict_logits",
     "read_held_out",
     "read_run_record",
+    "read_tensors",
     "read_weights",
     "remove_checkpoints",
     "remove_leftovers",

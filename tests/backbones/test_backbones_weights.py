@@ -8,6 +8,7 @@ import pytest
 import timm
 import torch
 from PIL import Image
+from real_weights import PACKAGES, real_weights
 from safetensors.torch import save_file
 from sklearn.datasets import load_sample_image
 from torch import Tensor, nn
@@ -17,7 +18,6 @@ from torchvision.models._meta import _IMAGENET_CATEGORIES
 from dpn_plugin.backbones import Backbone, WeightsFile, create_backbone
 from dpn_plugin.data import Transform
 from dpn_plugin.errors import UserError
-from tests.real_weights import PACKAGES, real_weights
 
 NAME = "test_resnet"
 

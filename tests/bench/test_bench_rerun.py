@@ -207,6 +207,7 @@ def test_relative_paths_start_from_the_suite_file(tmp_path: Path, monkeypatch) -
         "source": "npz:data/drawings.npz",
         "selection": "classes=3-",
         "samples": 30,
+        "dropped": 0,
         "classes": [],
     }
     assert found["in_domain_test"]["samples"] == 18

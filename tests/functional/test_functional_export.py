@@ -30,3 +30,13 @@ def test_compiled_measures_equal_the_eager_ones() -> None:
     compiled = functional.dirichlet_measures(logits, compile=True)
     for ours, expected in zip(compiled, functional.dirichlet_measures(logits), strict=True):
         torch.testing.assert_close(ours, expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("size", [1, 7, 10_000])
+def test_an_exported_graph_takes_any_batch(size: int) -> None:
+    example = logits_of("anywhere", 4, 10, bound=20).float()
+    batch = ({0: torch.export.Dim("batch")},)
+    exported = torch.export.export(Measured(), (example,), dynamic_shapes=batch).module()
+    logits = logits_of("anywhere", size, 10, bound=30).float()
+    for ours, expected in zip(exported(logits), Measured()(logits), strict=True):
+        torch.testing.assert_close(ours, expected, rtol=1e-5, atol=1e-7)

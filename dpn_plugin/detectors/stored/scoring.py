@@ -12,7 +12,7 @@ from dpn_plugin.detectors.stored.host_workarounds import score_of_logits
 from dpn_plugin.detectors.stored.reading import reads, stored_array
 from dpn_plugin.detectors.wiring import as_maps, device_of, models_of, preserved_state
 from dpn_plugin.errors import UserError
-from dpn_plugin.outputs import score_chunks
+from dpn_plugin.outputs import CHUNK_BYTES, score_chunks
 
 #: some hosts compare every sample with every class and need B x K x D numbers for B x D features,
 #: so the chunks are smaller than those of logits
@@ -33,15 +33,21 @@ def scores(detector: Detector, outputs: Mapping[str, np.ndarray], batches: Batch
     with preserved_state(models_of(detector)):
         if kind == "inputs":
             found = _of_inputs(detector, batches)
-        elif kind == "logits":
-            found = score_chunks(score_of_logits(detector), stored_array(detector, outputs, kind))
         else:
-            features = stored_array(detector, outputs, kind)
-            found = score_chunks(_of_features(detector), features, FEATURE_BYTES)
+            array = stored_array(detector, outputs, kind)
+            chunk_bytes = CHUNK_BYTES if kind == "logits" else FEATURE_BYTES
+            found = score_chunks(score_function(detector), array, chunk_bytes)
     return _checked(detector, found)
 
 
-def _of_features(detector: Detector) -> Callable[[Tensor], Tensor]:
+def score_function(detector: Detector) -> Callable[[Tensor], Tensor]:
+    """
+    Return the function that scores logits or features, whichever the detector :func:`reads`.
+
+    :param detector: fitted, if it needs to be; it does not read inputs
+    """
+    if reads(detector) == "logits":
+        return score_of_logits(detector)
     if isinstance(detector, FeatureMapsDetector):
         return lambda features: detector.predict_feature_maps(as_maps(features))
     return detector.predict_features

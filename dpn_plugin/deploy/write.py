@@ -1,0 +1,122 @@
+"""The files of a bundle."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from dpn_plugin._files import check_folder, creating_folder, file_hash, write_record
+from dpn_plugin.deploy.calibration import Calibration
+from dpn_plugin.deploy.keep import Kept
+from dpn_plugin.deploy.record import (
+    BUNDLE_FILE,
+    CALIBRATION_FILE,
+    FITTING_FILE,
+    STATE_FILE,
+    BundleRecord,
+    DecisionRule,
+    DetectorRecord,
+    installed_versions,
+)
+from dpn_plugin.errors import UserError
+from dpn_plugin.evaluation import BINARY, detector_code
+from dpn_plugin.runs import TrainedRun, write_weights
+
+
+@dataclass
+class DetectorContent:
+    """
+    A calibrated detector.
+
+    :param options: arguments of its class
+    :param kept: its fit
+    :param one_by_one: whether images are scored one by one
+    :param calibration: its scores of calibration samples
+    """
+
+    options: dict[str, Any]
+    kept: Kept
+    one_by_one: bool
+    calibration: Calibration
+
+
+@dataclass
+class BundleContent:
+    """
+    What a bundle holds besides the networks.
+
+    :param rule: when images are rejected
+    :param predictions: classes of the calibration samples
+    :param detectors: by name
+    :param fitting: training data that detectors are fitted to again
+    """
+
+    rule: DecisionRule
+    predictions: Tensor
+    detectors: dict[str, DetectorContent] = field(default_factory=dict)
+    fitting: dict[str, Tensor] = field(default_factory=dict)
+
+
+def write_bundle(out: Path, run: TrainedRun, content: BundleContent, *, replace: bool) -> Path:
+    """
+    Write a bundle, whole or not at all, and return its folder.
+
+    :param out: the folder to create
+    :param run: whose networks it holds
+    :param content: all else
+    :param replace: whether a bundle that is already there is replaced
+    :raises UserError: if the folder holds something else, or a bundle that may not be replaced
+    """
+    if (out / BUNDLE_FILE).is_file() and not replace:
+        raise UserError(f"{out} holds a bundle. Use another folder, or --force to replace it.")
+    if not (out / BUNDLE_FILE).is_file():
+        check_folder(out, "bundle")
+    with creating_folder(out, replace=True) as folder:
+        for network in run.method.networks:
+            write_weights(
+                folder / f"{network.name}.safetensors", run.load_network(network).model.state_dict()
+            )
+        _write_tensors(folder, content)
+        files = {path.name: file_hash(path) for path in sorted(folder.iterdir())}
+        write_record(folder / BUNDLE_FILE, _record(run, content, files))
+    return out
+
+
+def _write_tensors(folder: Path, content: BundleContent) -> None:
+    scores = {f"scores.{name}": each.calibration.scores for name, each in content.detectors.items()}
+    write_weights(folder / CALIBRATION_FILE, {**scores, "predictions": content.predictions})
+    state: dict[str, Tensor] = {}
+    for each in content.detectors.values():
+        state |= each.kept.tensors
+    for name, tensors in ((STATE_FILE, state), (FITTING_FILE, content.fitting)):
+        if tensors:
+            write_weights(folder / name, tensors)
+
+
+def _record(run: TrainedRun, content: BundleContent, files: dict[str, str]) -> BundleRecord:
+    # published weights are part of the bundle's own: nothing is downloaded when it is loaded
+    config = run.config.model_copy(update={"pretrained": False})
+    networks = {
+        name: network.model_copy(update={"sha256": files[f"{name}.safetensors"]})
+        for name, network in run.record.networks.items()
+    }
+    return BundleRecord(
+        run=run.record.model_copy(update={"config": config, "networks": networks}),
+        rule=content.rule,
+        detectors={name: _detector_record(name, each) for name, each in content.detectors.items()},
+        calibration_samples=len(content.predictions),
+        versions=installed_versions(),
+        files=files,
+    )
+
+
+def _detector_record(name: str, content: DetectorContent) -> DetectorRecord:
+    return DetectorRecord(
+        options=content.options,
+        kept=content.kept.kind,
+        state=content.kept.state,
+        one_by_one=content.one_by_one,
+        thresholds=content.calibration.thresholds.tolist(),
+        code="" if name == BINARY else detector_code(name),
+    )
