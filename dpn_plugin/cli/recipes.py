@@ -76,6 +76,8 @@ def _epochs(recipe: "Recipe") -> str:
 
 
 def _augmentation(recipe: "Recipe") -> str:
-    """Return what is not zero or off."""
-    used = {key: value for key, value in asdict(recipe.augmentation).items() if value}
-    return ", ".join(k if v is True else f"{k} {v:g}" for k, v in used.items()) or "-"
+    """Return what is not zero or off, and with it how the border is filled."""
+    moves = asdict(recipe.augmentation)
+    fill = moves.pop("fill")
+    used = [k if v is True else f"{k} {v:g}" for k, v in moves.items() if v]
+    return ", ".join([*used, f"fill {fill}"]) if used else "-"

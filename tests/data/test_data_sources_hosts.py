@@ -165,7 +165,10 @@ def test_a_damaged_set_is_reported_as_such(mnist_root):
         ({"source": "sklearn:photograph/china", "options": {"size": "8"}}, "number, not '8'"),
         ({"source": "pytorch_ood:MNISTC/fog"}, "needs a value for 'split': give it as split"),
         ({"source": "sklearn:digit"}, "Did you mean 'digits'"),
-        ({"source": "sklearn:digits", "split": "test"}, "has no splits"),
+        ({"source": "sklearn:digits", "split": "val"}, "must be 'train' or 'test', not 'val'"),
+        ({"source": "sklearn:photograph/china", "split": "test"}, "has no splits"),
+        ({"source": "sklearn:digits", "options": {"noise": 2}}, "between 0 and 1, not 2"),
+        ({"source": "sklearn:digits", "options": {"noise": True}}, "between 0 and 1, not True"),
         ({"source": "sklearn:photograph/china", "options": {"size": 500}}, "between 1 and 427"),
         ({"source": "sklearn:photograph/china", "options": {"patches": 0}}, "patches must be"),
         ({"source": "synthetic:gaussian"}, "Did you mean 'gaussians"),
@@ -200,6 +203,39 @@ def test_digits_keep_all_sixteen_grey_levels(tmp_path):
     assert digits.inputs.max() == 255
     assert np.array_equal(digits.labels, host.target)
     assert len(digits.classes) == 10
+
+
+def test_the_halves_of_the_digits_are_a_partition(tmp_path):
+    whole = load("sklearn:digits?noise=0.1", root=tmp_path, in_domain=True)
+    halves = [
+        load(f"sklearn:digits?split={name}&noise=0.1", root=tmp_path, in_domain=True)
+        for name in ("train", "test")
+    ]
+    assert [len(half) for half in halves] == [899, 898]
+
+    def images(samples):
+        pairs = zip(samples.inputs.numpy(), samples.labels.tolist(), strict=True)
+        return sorted((image.tobytes(), label) for image, label in pairs)
+
+    assert sorted(images(halves[0]) + images(halves[1])) == images(whole)
+
+
+def test_noise_has_its_standard_deviation_in_digits_and_in_grey_patches(tmp_path):
+    for source in ("sklearn:digits?", "sklearn:photograph/china?patches=500&size=8&"):
+        clean, noisy = (
+            load(f"{source}noise={noise}", root=tmp_path, channels=1).inputs.double() / 255
+            for noise in (0, 0.1)
+        )
+        inside = (clean > 0.4) & (clean < 0.6)  # the bytes end at 0 and 1
+        added = (noisy - clean)[inside]
+        assert added.mean().abs() < 4 * 0.1 / len(added) ** 0.5 + 1 / 255
+        assert abs(added.std() - 0.1) < 0.005
+
+
+def test_an_image_has_the_same_noise_in_every_selection(tmp_path):
+    eights = load("sklearn:digits?classes=8&noise=0.3", root=tmp_path)
+    whole = load("sklearn:digits?noise=0.3", root=tmp_path, in_domain=True)
+    assert torch.equal(eights.inputs, whole.inputs[whole.labels == 8])
 
 
 def test_patches_are_distinct_parts_of_the_photograph(tmp_path):
