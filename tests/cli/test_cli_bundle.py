@@ -1,4 +1,4 @@
-"""``dpn bundle``, ``dpn score --bundle``, ``dpn export`` and ``dpn monitor`` as a user runs them."""
+"""Commands of bundles as you run them: ``bundle``, ``score --bundle``, ``export``, ``monitor``."""
 
 import json
 import sys
