@@ -13,6 +13,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -62,8 +63,8 @@ def compare(backbone: str, folder: Path) -> bool:
     for size in BATCHES:
         images = torch.randint(0, 256, (size, *bundle.input_shape), dtype=torch.uint8)
         feed = {"images": images.numpy()}
-        in_torch = best_time(lambda images=images: bundle(images))
-        in_onnx = best_time(lambda feed=feed: session.run(None, feed))
+        in_torch = best_time(partial(bundle, images))
+        in_onnx = best_time(partial(session.run, None, feed))
         found = dict(zip(exported.outputs, session.run(None, feed), strict=True))
         expected = bundle(images).detectors["mahalanobis"].score
         agree &= np.allclose(found["mahalanobis.score"], expected, rtol=1e-3)

@@ -1,4 +1,4 @@
-"""``dpn bundle``, ``dpn score --bundle``, ``dpn export`` and ``dpn monitor`` as a user runs them."""
+"""``dpn bundle``, ``dpn score --bundle`` and ``dpn monitor`` as a user runs them."""
 
 import json
 import sys
