@@ -79,9 +79,8 @@ class Bundle:
         :param batch_size: images that the networks process at a time
         :raises UserError: if an image has another type or form
         """
-        return joined(
-            list(self.stream(images, batch_size)) or [self._of_batch(self.example_input(0))]
-        )
+        results = list(self.stream(images, batch_size))
+        return joined(results or [self._of_batch(self.example_input(0))])
 
     def stream(self, images: Images, batch_size: int = BATCH) -> Iterator[BundleResult]:
         """

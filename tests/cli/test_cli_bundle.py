@@ -1,4 +1,4 @@
-"""Commands of bundles as you run them: ``bundle``, ``score --bundle``, ``export``, ``monitor``."""
+"""``dpn bundle``, ``dpn score --bundle`` and ``dpn monitor`` as a user runs them."""
 
 import json
 import sys

@@ -42,7 +42,8 @@ def test_the_page_works_as_written(tmp_path: Path) -> None:
     together = pd.read_csv(tmp_path / "discoveries.csv")
     assert list(together.columns) == list(table.columns)
     assert together["mahalanobis.score"].equals(table["mahalanobis.score"])
-    assert "False" in printed[6]
+    assert "[False,  True]" in printed[5]
+    assert printed[8].split()[-1] == "False"
     assert "Alarm at image" in printed[9]
     assert (tmp_path / "evidence.png").stat().st_size > 1000
     assert printed[10].strip().isdigit()
