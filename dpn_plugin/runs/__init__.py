@@ -1,5 +1,6 @@
 """The run folder: configuration, recipe, method, record, checkpoints, and the trained networks."""
 
+from dpn_plugin.runs.as_is import NEEDS_WEIGHTS, load_as_it_is
 from dpn_plugin.runs.checkpoint import Checkpoints, TrainerState, read_weights, write_weights
 from dpn_plugin.runs.config import LARGEST_IMAGE, Recipe, TrainConfig, list_recipes
 from dpn_plugin.runs.diagnosis import diagnose
@@ -42,6 +43,7 @@ __all__ = [
     "CHECKPOINTS",
     "HELD_OUT_FILE",
     "LARGEST_IMAGE",
+    "NEEDS_WEIGHTS",
     "PACKAGES",
     "RUN_FILE",
     "Checkpoints",
@@ -63,6 +65,7 @@ __all__ = [
     "diagnose",
     "find_trained_network",
     "list_recipes",
+    "load_as_it_is",
     "load_or_create_record",
     "loss_options",
     "method_of",
