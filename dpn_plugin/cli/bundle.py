@@ -52,7 +52,7 @@ def bundle(
     as_json: JsonOption = False,
 ) -> None:
     """
-    Fit detectors to a run's training data, calibrate them, and write all that an application needs.
+    Fit and calibrate detectors: a trained run, ready for use.
 
     The data of the run is read again. Images that are like the calibration data are rejected with
     a probability of at most alpha.

@@ -26,7 +26,7 @@ MEASURES = {
     "dpn-entropy": functional.entropy,
     "dpn-mi": functional.mutual_information,
     "dpn-precision": lambda logits: -functional.log_precision(logits),
-    "dpn-dent": functional.differential_entropy,
+    "dpn-dent": lambda logits: -functional.log_neg_differential_entropy(logits),
 }
 
 

@@ -162,7 +162,7 @@ def test_the_papers_suites_have_its_network_recipe_and_calibration(
 ) -> None:
     plan = make_plan(Request(name, tmp_path))
     assert {run.config.backbone for run in plan.runs} == {backbone}
-    assert {run.config.recipe for run in plan.runs} == {Recipe.named(name)}
+    assert {run.config.recipe for run in plan.runs} == {Recipe.named(name, calibration=0.02)}
     assert plan.suite.calibration_samples == 5000
 
 

@@ -148,7 +148,14 @@ class SampleBench:
                 "versions": {},
                 "device": "cpu",
                 "processes": 1,
-                "networks": {"classifier": {"sha256": "", "seconds": 1.0, "history": history}},
+                "networks": {
+                    "classifier": {
+                        "sha256": "",
+                        "identity": "",
+                        "seconds": 1.0,
+                        "history": history,
+                    }
+                },
                 "classes": self._class_names(),
                 "input_shape": [1, 8, 8],
                 "transform": {"mean": [0.5], "std": [0.5], "size": [8, 8]},

@@ -109,7 +109,7 @@ def test_an_epoch_has_no_other_figures_and_does_not_change() -> None:
         ({"networks": {"../x": network(1.0).model_dump()}}, "networks.*String should match"),
         ({"networks": {"classifier": {}}}, "networks.classifier.sha256 is missing"),
         (
-            {"networks": {"classifier": {"sha256": "", "seconds": 1, "history": [{"epoch": 1}]}}},
+            {"networks": {"classifier": network(1.0).model_dump() | {"history": [{"epoch": 1}]}}},
             "networks.classifier.history.0.lr is missing",
         ),
         ({"files": {"/etc/passwd": "0"}}, "files.*String should match"),
