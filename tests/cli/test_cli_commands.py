@@ -110,7 +110,11 @@ def test_list_recipes_shows_the_main_settings_of_each() -> None:
         assert f" {recipe.epochs} " in line
         assert f" {recipe.batch_size} " in line
     (c10,) = [line for line in table.splitlines() if line.startswith("c10 ")]
-    for part in ("x 0.5 every 20 epochs", "200 + 10", "shift 0.15, rotation 15, flip, fill nearest"):
+    for part in (
+        "x 0.5 every 20 epochs",
+        "200 + 10",
+        "shift 0.15, rotation 15, flip, fill nearest",
+    ):
         assert part in c10
 
 
