@@ -13,10 +13,10 @@ import pytest
 ROOT = Path(__file__).parents[1]
 
 
-def printed(example: str, folder: Path) -> dict[str, float]:
+def printed(example: str, folder: Path, *arguments: str) -> dict[str, float]:
     """Run an example and return the numbers that it prints, by name."""
     done = subprocess.run(
-        [sys.executable, str(ROOT / "docs" / "examples" / example)],
+        [sys.executable, str(ROOT / "docs" / "examples" / example), *arguments],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
@@ -54,6 +54,14 @@ def test_the_table_of_a_benchmark_has_mean_and_deviation_of_the_seeds(tmp_path: 
     table = subprocess.check_output([sys.executable, script, tmp_path], text=True).splitlines()
     assert table[0] == "| method | score | accuracy | misclassified | near | far |"
     assert table[2:] == ["| baseline | Max.P | 91.0 ± 1.4 | 80.0 ± 0.0 | 71.0 ± 1.4 | 60.0 ± 0.0 |"]
+
+
+def test_the_anchor_stops_the_drift_of_the_precision(tmp_path: Path) -> None:
+    last = printed("anchor.py", tmp_path, "anchor.png")
+    assert (tmp_path / "anchor.png").read_bytes().startswith(b"\x89PNG")
+    assert last["dpn-minus-in"] > 20 > 8 > last["dpn-minus-anchored-in"] > 4
+    assert last["dpn-plus-ood"] > 10 > 4 > last["dpn-plus-anchored-ood"] > 0
+    assert last["dpn-minus-anchored-ood"] < 0
 
 
 PAGES = [

@@ -127,7 +127,13 @@ def model_of(module: str) -> str:
 
 def modules() -> list[str]:
     """Return the names of timm's modules that have models."""
-    return [name for name in sorted(list_modules()) if timm.list_models(module=name)]
+    return [name for name in sorted(list_modules()) if _is_of_timm(name)]
+
+
+def _is_of_timm(module: str) -> bool:
+    """Return whether timm itself has models in a module; plugins may add others."""
+    models = timm.list_models(module=module)
+    return any(timm.model_entrypoint(name).__module__.startswith("timm.") for name in models)
 
 
 def _parameters(name: str) -> int:

@@ -1,5 +1,5 @@
 """
-Draw log alpha0 of in-domain and OOD points while DPN+ and DPN- are trained, anchored or not.
+Draw log alpha0 of in-domain and OOD points while DPN+ and DPN- train, with and without anchor.
 
 ``python docs/examples/anchor.py docs/images/anchor.png`` draws the picture of docs/mathematics.md.
 """

@@ -1,6 +1,7 @@
 """Any timm model as logits, features, feature maps and a head; the paper's own networks."""
 
 from dpn_plugin.backbones.backbone import Backbone, Outputs, mc_dropout
+from dpn_plugin.backbones.class_names import find_class_mismatch
 from dpn_plugin.backbones.factory import HOST_ERRORS, create_backbone
 from dpn_plugin.backbones.heads import head_modules
 from dpn_plugin.backbones.inputs import (
@@ -25,6 +26,7 @@ __all__ = [
     "config_of",
     "create_backbone",
     "describe_resizing",
+    "find_class_mismatch",
     "head_modules",
     "mc_dropout",
     "plan_input",

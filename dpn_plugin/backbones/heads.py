@@ -1,11 +1,13 @@
 """The head of a timm model: what computes logits from its features."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+from torch.nn.modules.batchnorm import _BatchNorm
 
 
 def head_modules(model: Any) -> list[nn.Module]:
@@ -18,7 +20,7 @@ def head_modules(model: Any) -> list[nn.Module]:
     found = [classifier] if isinstance(classifier, nn.Module) else [*classifier]
     if isinstance(classifier, nn.ModuleList):
         found = [*classifier]
-    return [_without_pooling(each) for each in found]
+    return [_whole_head(model, each) for each in found]
 
 
 def head_names(model: Any) -> set[str]:
@@ -68,7 +70,37 @@ def _applied(head: Any, features: Tensor) -> Tensor:
     return head(features)
 
 
-def _without_pooling(classifier: Any) -> nn.Module:
+@contextmanager
+def perturbed(model: Any) -> Iterator[None]:
+    """
+    Within the block, change the head and all batch norms of a model; afterwards they are restored.
+
+    An untrained batch norm is close to the identity and some heads start from zeros, so that a
+    computation without them would seem to be right.
+
+    :param model: a timm model
+    """
+    norms = [each for each in model.modules() if isinstance(each, _BatchNorm)]
+    buffers = [each for norm in norms for each in (norm.running_mean, norm.running_var)]
+    weights = [each for head in head_modules(model) for each in head.parameters()]
+    changed = [each for each in (*buffers, *weights) if each is not None]
+    before = [each.detach().clone() for each in changed]
+    try:
+        for each in changed:
+            values = torch.linspace(0.1, 0.6, each.numel(), device=each.device)
+            each.data.add_(values.view_as(each).to(each.dtype))
+        yield
+    finally:
+        for each, original in zip(changed, before, strict=True):
+            each.data.copy_(original)
+
+
+def _whole_head(model: Any, classifier: Any) -> nn.Module:
+    head = getattr(model, "head", None)
+    # EfficientViT (MSRA) and SHViT return the linear layer, which follows a batch norm
+    parts = [*head.children()] if isinstance(head, nn.Module) else []
+    if isinstance(head, nn.Module) and hasattr(head, "bn") and any(p is classifier for p in parts):
+        return head
     # Sequencer and SAM return timm's ClassifierHead, which pools before its linear layer
     pools = hasattr(classifier, "global_pool") and isinstance(
         getattr(classifier, "fc", None), nn.Module

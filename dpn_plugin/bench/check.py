@@ -8,7 +8,7 @@ from dpn_plugin.bench.plan import Plan
 from dpn_plugin.bench.record import NotRun
 from dpn_plugin.detectors import parse_combination, why_not_applicable
 from dpn_plugin.errors import UserError
-from dpn_plugin.runs import TrainConfig, create_network, method_of
+from dpn_plugin.runs import TrainConfig, create_network, load_as_it_is, method_of
 
 
 def check_plan(plan: Plan, data: SuiteData) -> list[NotRun]:
@@ -44,9 +44,12 @@ def describe_resizings(plan: Plan, data: SuiteData) -> list[str]:
 
 def _problems(plan: Plan, config: TrainConfig, data: SuiteData) -> Iterator[NotRun]:
     method = method_of(config)
-    shape, classes = tuple(data.in_domain.inputs.shape[1:]), len(data.in_domain.classes)
+    shape, classes = tuple(data.in_domain.inputs.shape[1:]), data.in_domain.classes
     try:
-        backbone = create_network(config, method.networks[0], shape, classes)
+        if method.trains:
+            backbone = create_network(config, method.networks[0], shape, len(classes))
+        else:
+            backbone = load_as_it_is(config, method.networks[0], shape, classes)
     except UserError as error:
         yield NotRun(backbone=config.backbone, reason=str(error))
         return

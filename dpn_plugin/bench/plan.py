@@ -200,7 +200,7 @@ def _plan_runs(
         _plan_run(suite, request, backbone, variant, seed, again)
         for backbone in backbones
         for variant in variants
-        for seed in range(request.seeds or suite.seeds)
+        for seed in range((request.seeds or suite.seeds) if variant.trains else 1)
     ]
     for run in runs:
         if changes := run.find_changes():

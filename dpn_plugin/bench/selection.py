@@ -8,6 +8,7 @@ from dpn_plugin.data import SourceSpec, check_calibration, check_in_domain_test,
 from dpn_plugin.detectors import parse_combination
 from dpn_plugin.errors import UserError, unknown_name
 from dpn_plugin.plugins import registry
+from dpn_plugin.runs import NEEDS_WEIGHTS
 
 
 def check_sources(suite: Suite) -> None:
@@ -57,6 +58,8 @@ def why_left_out(variant: Variant, suite: Suite) -> str | None:
     """Return why a suite cannot train a method, ``None`` if it can."""
     if variant.needs_outliers and not suite.outliers:
         return "the suite has no outliers to train with"
+    if not variant.trains and not (suite.train.pretrained or suite.train.weights):
+        return NEEDS_WEIGHTS
     drop_rate = suite.train.create_recipe(**variant.train).drop_rate
     if registry.load("methods", variant.method).passes > 1 and drop_rate == 0:
         return (

@@ -110,6 +110,12 @@ class Variant(BaseModel):
         needed: bool = registry.load("methods", self.method).needs_outliers
         return needed
 
+    @property
+    def trains(self) -> bool:
+        """Whether it trains a network, so that seeds differ."""
+        trains: bool = registry.load("methods", self.method).trains
+        return trains
+
 
 def find_variants(
     names: Sequence[str], table: MethodsTable, why_left_out: Callable[[Variant], str | None]

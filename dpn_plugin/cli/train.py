@@ -160,15 +160,20 @@ def _print_summary(run: "TrainedRun", as_json: bool) -> None:
 
     networks, problems = run.record.networks, diagnose(run)
     if as_json:
-        selected = {name: network.selected.model_dump() for name, network in networks.items()}
+        best_of = {name: network.selected for name, network in networks.items()}
+        selected = {name: best and best.model_dump() for name, best in best_of.items()}
         print_json({"run": str(run.folder), "selected": selected, "warnings": problems})
         return
     for name, network in networks.items():
         best = network.selected
+        if best is None:
+            typer.echo(f"{name}: used as it was given, without training")
+            continue
         typer.echo(
             f"{name}: accuracy {best.held_out_accuracy:.4f} on held-out data (epoch "
             f"{best.epoch}, {network.seconds:.0f} s)"
         )
-    typer.echo(f"weights, run.json, history.csv and curves.png are in {run.folder}")
+    written = [name for name in ("history.csv", "curves.png") if name in run.record.files]
+    typer.echo(f"{', '.join(['weights', 'run.json', *written])} are in {run.folder}")
     for problem in problems:
         typer.echo(f"Warning: {problem}", err=True)

@@ -79,7 +79,8 @@ class Bundle:
         :param batch_size: images that the networks process at a time
         :raises UserError: if an image has another type or form
         """
-        return joined(list(self.stream(images, batch_size)) or [self._of_batch(self._nothing())])
+        results = list(self.stream(images, batch_size))
+        return joined(results or [self._of_batch(self.example_input(0))])
 
     def stream(self, images: Images, batch_size: int = BATCH) -> Iterator[BundleResult]:
         """
@@ -140,9 +141,14 @@ class Bundle:
                 return each.detector.predict_source(logits)
         return None
 
-    def _nothing(self) -> Tensor:
+    def example_input(self, rows: int = 1) -> Tensor:
+        """
+        Return inputs of the right shape and type, all zero.
+
+        :param rows: how many
+        """
         kind = torch.uint8 if len(self.input_shape) == 3 else torch.float32
-        return torch.empty((0, *self.input_shape), dtype=kind)
+        return torch.zeros((rows, *self.input_shape), dtype=kind)
 
 
 def load_bundle(path: str | Path, device: str = "auto") -> Bundle:
@@ -158,7 +164,21 @@ def load_bundle(path: str | Path, device: str = "auto") -> Bundle:
     warn_about_versions(folder, record)
     scorer = BatchScorer(TrainedRun(folder, record.run), Processes.join(device).device)
     scorer.detectors = _load_detectors(folder, record, scorer)
-    return Bundle(folder, record, scorer, _load_calibrations(folder, record))
+    bundle = Bundle(folder, record, scorer, _load_calibrations(folder, record))
+    _try(bundle)
+    return bundle
+
+
+def _try(bundle: Bundle) -> None:
+    """Score one image, because what a forged state does to a detector is not known before."""
+    example = bundle.example_input()
+    try:
+        bundle(example)
+    except Exception as error:  # hosts check nothing
+        raise UserError(
+            f"The detectors in {bundle.folder} cannot be used with what {STATE_FILE} and "
+            f"{FITTING_FILE} hold: {error}"
+        ) from error
 
 
 def _load_detectors(

@@ -163,6 +163,7 @@ def measures_of(outputs: dict[str, Tensor]) -> dict[str, Tensor]:
 
 def _resizing(before: int, after: int) -> Tensor:
     """Return the matrix that resizes one axis, ``after`` x ``before``."""
-    basis = torch.eye(before)[:, None, :, None]
-    resized = F.interpolate(basis, (after, 1), mode="bilinear", antialias=True, align_corners=False)
-    return resized[:, 0, :, 0].T.contiguous()
+    # the other axis keeps its size, which leaves it unchanged
+    identity, size = torch.eye(before)[None, None], (after, before)
+    resized = F.interpolate(identity, size, mode="bilinear", antialias=True, align_corners=False)
+    return resized[0, 0].contiguous()

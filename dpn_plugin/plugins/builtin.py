@@ -74,6 +74,7 @@ def dpn_methods() -> Iterator[Entry]:
     yield Entry("binary", f"{_METHODS}:BINARY", "In-domain against OOD, two classes")
     yield Entry("mcdp", f"{_METHODS}:MCDP", "Monte Carlo dropout")
     yield Entry("deep-ensemble", f"{_METHODS}:DEEP_ENSEMBLE", "Ensemble of baselines")
+    yield Entry("as-is", f"{_METHODS}:AS_IS", "The given weights and classifier, without training")
 
 
 @hookimpl

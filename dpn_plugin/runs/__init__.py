@@ -1,5 +1,6 @@
 """The run folder: configuration, recipe, method, record, checkpoints, and the trained networks."""
 
+from dpn_plugin.runs.as_is import NEEDS_WEIGHTS, load_as_it_is
 from dpn_plugin.runs.checkpoint import (
     Checkpoints,
     TrainerState,
@@ -48,6 +49,7 @@ __all__ = [
     "CHECKPOINTS",
     "HELD_OUT_FILE",
     "LARGEST_IMAGE",
+    "NEEDS_WEIGHTS",
     "PACKAGES",
     "RUN_FILE",
     "Checkpoints",
@@ -69,6 +71,7 @@ __all__ = [
     "diagnose",
     "find_trained_network",
     "list_recipes",
+    "load_as_it_is",
     "load_or_create_record",
     "loss_options",
     "method_of",

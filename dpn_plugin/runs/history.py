@@ -14,6 +14,8 @@ def write_history(folder: Path, networks: Mapping[str, NetworkRecord]) -> dict[s
     """
     Write ``history.csv`` and ``curves.png`` and return the SHA-256 of both.
 
+    Networks that were not trained have no history; without any other, nothing is written.
+
     :param folder: the run's folder
     :param networks: the trained networks by name
     """
@@ -25,6 +27,8 @@ def write_history(folder: Path, networks: Mapping[str, NetworkRecord]) -> dict[s
         for name, network in networks.items()
         for epoch in network.history
     ]
+    if not rows:
+        return {}
     with replacing(folder / "history.csv") as temporary:
         pd.DataFrame(rows).to_csv(temporary, index=False)
     figure = Figure(figsize=(9, 3.5), layout="constrained")

@@ -28,6 +28,7 @@ class Network:
         of the data
     :param seed_offset: added to the seed of the run, so that members of an ensemble differ
     :param starts_from: the network of the run whose weights it starts from
+    :param is_trained: whether it is trained; otherwise the given weights are its own
     """
 
     name: str
@@ -39,6 +40,7 @@ class Network:
     is_ood_classifier: bool = False
     seed_offset: int = 0
     starts_from: str | None = None
+    is_trained: bool = True
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,8 @@ class Method:
     :param evidence: how outputs become log-concentrations, for evidential networks
     :param has_ood_classifier: a second network beside the classifier gives the outlier score
     :param init_from: the method that trains the weights that every classifier starts from
+    :param trains: whether anything is trained; otherwise the network is used with the weights that
+        are given, and there is only one seed
     """
 
     name: str
@@ -70,6 +74,7 @@ class Method:
     evidence: str | None = None
     has_ood_classifier: bool = False
     init_from: "Method | None" = None
+    trains: bool = True
 
     @property
     def networks(self) -> tuple[Network, ...]:
@@ -103,6 +108,7 @@ class Method:
             uses_outliers=self.needs_outliers,
             adam_only=self.adam_only,
             starts_from=INITIAL if self.init_from else None,
+            is_trained=self.trains,
         )
         return replace(network, **changes)
 
@@ -122,6 +128,7 @@ DPN_MINUS_ANCHORED = replace(DPN_MINUS, name="dpn-minus-anchored", loss="dpn-min
 BINARY = Method("binary", "ce", needs_outliers=True, has_ood_classifier=True)
 MCDP = Method("mcdp", "ce", passes=10)
 DEEP_ENSEMBLE = Method("deep-ensemble", "ce", members=3)
+AS_IS = Method("as-is", "ce", trains=False)
 
 
 def method_of(config: TrainConfig) -> Method:
@@ -167,6 +174,9 @@ def check_options(config: TrainConfig) -> None:
 
 def _initial_method(method: Method, name: str) -> Method:
     initial: Method = registry.load("methods", name)
+    for each in (method, initial):
+        if not each.trains:
+            raise UserError(f"init_from: {each.name!r} trains nothing: no weights to start from.")
     if len(initial.networks) > 1:
         raise UserError(
             f"init_from: {name!r} trains {len(initial.networks)} networks; {method.name!r} can "

@@ -39,13 +39,13 @@ class EpochRecord(BaseModel):
 
 class NetworkRecord(BaseModel):
     """
-    A trained network.
+    A trained network, or one that is used as it was given.
 
     :param sha256: of its weights file
     :param identity: the hash of everything that decided the weights, see ``network_identity``
     :param shared_from: the run whose network this is a copy of; empty if it was trained here
     :param seconds: how long the training took; 0 for a copy
-    :param history: its epochs
+    :param history: its epochs; none if it is used as it was given
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -57,9 +57,9 @@ class NetworkRecord(BaseModel):
     history: list[EpochRecord]
 
     @property
-    def selected(self) -> EpochRecord:
-        """The epoch with the lowest held-out loss, whose weights were kept."""
-        return min(self.history, key=lambda epoch: epoch.held_out_loss)
+    def selected(self) -> EpochRecord | None:
+        """The epoch with the lowest held-out loss, whose weights were kept, if there is any."""
+        return min(self.history, key=lambda epoch: epoch.held_out_loss, default=None)
 
 
 class RunRecord(Record):

@@ -41,6 +41,7 @@ def network_identity(config: TrainConfig, network: Network) -> str:
             "outliers": [spec.model_dump(mode="json") for spec in outliers],
             "loss": [network.loss, loss_options(config.recipe, network)],
             "is_ood_classifier": network.is_ood_classifier,
+            "is_trained": network.is_trained,
             "seed_offset": network.seed_offset,
             "starts_from": _start_identity(config, network),
             "code": [

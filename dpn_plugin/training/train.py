@@ -12,7 +12,7 @@ from dpn_plugin._distributed import Processes
 from dpn_plugin._files import file_hash, json_hash
 from dpn_plugin._signals import StopRequest, stop_on_signals
 from dpn_plugin.backbones import Backbone, check_name, describe_resizing, mc_dropout
-from dpn_plugin.data import DatasetCache
+from dpn_plugin.data import DatasetCache, Transform
 from dpn_plugin.errors import UserError
 from dpn_plugin.plugins import registry
 from dpn_plugin.runs import (
@@ -29,6 +29,7 @@ from dpn_plugin.runs import (
     adapted_recipe,
     create_network,
     find_trained_network,
+    load_as_it_is,
     load_or_create_record,
     loss_options,
     method_of,
@@ -93,7 +94,11 @@ def train(
         _log_resizing(config, record.input_shape)
     with stop_on_signals() as stop:
         for network in method.trained_networks:
-            if network.name not in record.networks:
+            if network.name in record.networks:
+                continue
+            if not network.is_trained:
+                _keep_as_it_is(record, out, network, data, processes)
+            else:
                 trainer = _create_trainer(record, out, method, network, data, processes)
                 processes.broadcast(lambda: _take_folder(out, record))
                 if not _copy_network(trainer, network, record, out, siblings):
@@ -173,6 +178,27 @@ def _create_trainer(
     )
 
 
+def _keep_as_it_is(
+    record: RunRecord, out: Path, network: Network, data: TrainingData, processes: Processes
+) -> None:
+    """Write the network with the weights that are given, without training it."""
+    start, classes = time.monotonic(), data.train.classes
+    backbone = load_as_it_is(record.config, network, record.input_shape, classes)
+    transform = data.create_transform(backbone, own=True)
+
+    def save() -> None:
+        _take_folder(out, record)
+        network_record = NetworkRecord(
+            sha256=write_weights(out / f"{network.name}.safetensors", backbone.model.state_dict()),
+            identity=network_identity(record.config, network),
+            seconds=round(time.monotonic() - start, 1),
+            history=[],
+        )
+        _add_network(network, network_record, transform, record, out)
+
+    processes.broadcast(save)
+
+
 def _train_network(
     trainer: Trainer,
     network: Network,
@@ -191,7 +217,8 @@ def _train_network(
             seconds=round(time.monotonic() - start, 1),
             history=trainer.history,
         )
-        _add_network(network, network_record, trainer, record, out)
+        _add_network(network, network_record, trainer.transform, record, out)
+        trainer.checkpoints.remove()
 
     trainer.processes.broadcast(save)
 
@@ -212,20 +239,20 @@ def _copy_network(
         source = found.record.shared_from or "/".join(found.path.parts[-4:-1])
         changes = {"sha256": sha256, "shared_from": source, "seconds": 0.0}
         network_record = found.record.model_copy(update=changes)
-        _add_network(network, network_record, trainer, record, out)
+        _add_network(network, network_record, trainer.transform, record, out)
+        trainer.checkpoints.remove()
         return True
 
     return trainer.processes.broadcast(copy)
 
 
 def _add_network(
-    network: Network, found: NetworkRecord, trainer: Trainer, record: RunRecord, out: Path
+    network: Network, found: NetworkRecord, transform: Transform, record: RunRecord, out: Path
 ) -> None:
     record.networks[network.name] = found
-    record.transform = trainer.transform
+    record.transform = transform
     record.files = write_history(out, record.networks)
     write_run_record(out, record)
-    trainer.checkpoints.remove()
 
 
 def _load_start(

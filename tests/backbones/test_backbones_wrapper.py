@@ -143,6 +143,27 @@ def test_averaged_heads_are_one_head_that_is_not_linear() -> None:
         _ = backbone.weight
 
 
+@pytest.mark.parametrize("name", ["efficientvit_m0", "shvit_s1"])
+def test_a_batch_norm_in_front_of_the_classifier_belongs_to_the_head(name: str) -> None:
+    backbone = create_backbone(name, 3, image_size=32)
+    backbone.model.head.bn.running_mean.fill_(0.5)  # as after training; at first it is an identity
+    backbone.model.get_classifier().weight.data.normal_()
+    x = inputs(backbone.eval())
+    with torch.no_grad():
+        logits, features, _ = backbone.outputs(x)
+        torch.testing.assert_close(logits, backbone.model(x))
+        assert not torch.allclose(backbone.model.get_classifier()(features), logits, atol=1e-2)
+    assert not backbone.is_linear
+
+
+def test_measuring_the_head_leaves_the_model_as_it_was() -> None:
+    backbone = create_backbone("test_resnet", 3, image_size=32).eval()
+    before = {name: each.clone() for name, each in backbone.model.state_dict().items()}
+    backbone.measure(inputs(backbone))
+    for name, each in backbone.model.state_dict().items():
+        assert torch.equal(each, before[name])
+
+
 @pytest.mark.parametrize("name", ["efficientvim_m1", "crossvit_tiny_240"])
 def test_logits_that_need_more_than_one_head_come_from_timm(name: str) -> None:
     if not timm.is_model(name):

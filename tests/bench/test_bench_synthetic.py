@@ -1,4 +1,4 @@
-"""The figures of the suite ``synthetic`` show what the paper's picture of the plane shows."""
+"""The suite ``synthetic`` as it is: its figures show what the paper's picture shows."""
 
 import pandas as pd
 import pytest

@@ -130,7 +130,10 @@ def test_the_ending_of_out_decides_the_format(plain: Path, images: Path, tmp_pat
     ("options", "message"),
     [
         (["--json", "--out", "x.csv"], "--json with --out takes a file that ends in .json, not"),
-        (["--out", "x.txt"], "--out takes a file that ends in .csv or .json, not 'x.txt'"),
+        (
+            ["--out", "x.txt"],
+            "--out takes a file that ends in .csv or .json or .parquet, not 'x.txt'",
+        ),
         (["--out", "x"], "not 'x': the ending decides the format"),
     ],
 )

@@ -148,9 +148,19 @@ def test_a_torch_program_takes_any_batch(tmp_path: Path) -> None:
     program = torch.export.load(tmp_path / "b.pt2").module()
     for rows in (1, 40):
         images = tensors(*range(rows))
-        found, expected = program(images), bundle(images).detectors["dpn-mi"]
+        expected = bundle(images).detectors["dpn-mi"]
+        with torch.no_grad():
+            found = program(images)
         np.testing.assert_allclose(found["dpn-mi.score"], expected.score, rtol=1e-4, atol=1e-6)
         assert (found["dpn-mi.p_value"] - expected.p_value).abs().max() < 0.1
+
+
+@pytest.mark.parametrize("size", [(8, 8), (50, 41), (32, 32)])
+def test_resizing_in_a_graph_is_that_of_the_transform(size: tuple[int, int]) -> None:
+    transform = Transform((0.3,), (0.35,), (32, 32))
+    images = torch.randint(0, 256, (2, 1, *size), dtype=torch.uint8)
+    found = Preprocessing(transform, (1, *size))(images)
+    torch.testing.assert_close(found, transform(images), rtol=1e-5, atol=1e-5)
 
 
 def test_p_values_of_a_graph_equal_those_of_the_calibration() -> None:
@@ -174,7 +184,7 @@ def test_random_networks_and_missing_packages_are_refused(tmp_path: Path, monkey
     with pytest.raises(UserError, match="random and cannot be part of a graph"):
         export_bundle(random, tmp_path / "x.onnx")
     plain = load_bundle(bundle_folder(), "cpu")
-    with pytest.raises(UserError, match=r"Unknown format 'onx'. Did you mean 'onnx'"):
+    with pytest.raises(UserError, match="Did you mean 'onnx'"):
         export_bundle(plain, tmp_path / "x.onnx", "onx")
     monkeypatch.setattr("dpn_plugin.deploy.export.find_spec", lambda name: None)
     with pytest.raises(UserError, match=r"pip install 'dpn-plugin\[export\]'"):

@@ -10,7 +10,7 @@ from dpn_plugin.errors import UserError
 from dpn_plugin.runs import Predictor
 from dpn_plugin.training import train
 
-METHODS = dpn_plugin.list_methods()
+METHODS = [name for name in dpn_plugin.list_methods() if name != "as-is"]
 
 
 def settings(method: str) -> dict:

@@ -54,13 +54,17 @@ def reliability_figure(key: str, runs: list[StoredRun]) -> ReportFigure:
     return ReportFigure(key, "Reliability", _RELIABILITY_CAPTION, figure)
 
 
-def training_figure(key: str, runs: list[StoredRun]) -> ReportFigure:
-    """Return held-out loss and accuracy over the epochs, a line per method."""
+def training_figure(key: str, runs: list[StoredRun]) -> ReportFigure | None:
+    """Return held-out loss and accuracy over the epochs, a line per method that trains."""
+    histories = [(run.record.method, _read_history(run)) for run in runs]
+    trained = [(method, history) for method, history in histories if history]
+    if not trained:
+        return None
     with report_style():
         figure, axes = panels(2, 2, 3.0, share=False)
-        for run, style in zip(runs, line_styles(), strict=False):
-            label = escape_dollars(run.record.method)
-            plot_history(axes, _read_history(run), label, held_out=True, lw=1.4, **style)
+        for (method, history), style in zip(trained, line_styles(), strict=False):
+            label = escape_dollars(method)
+            plot_history(axes, history, label, held_out=True, lw=1.4, **style)
         for own, label in zip(axes, ("held-out loss", "held-out accuracy"), strict=True):
             own.set(xlabel="epoch", ylabel=label)
             own.xaxis.set_major_locator(MaxNLocator(integer=True))
