@@ -28,5 +28,8 @@ suppress_warnings = ["ref.doc"]
 
 html_theme = "furo"
 html_title = "dpn-plugin"
+html_show_copyright = False
+html_theme_options = {"top_of_page_buttons": []}
+pygments_dark_style = "github-dark"  # furo's default underlines the names of modules
 autodoc_member_order = "bysource"
 autodoc_typehints = "description"

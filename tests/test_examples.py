@@ -36,6 +36,26 @@ def test_dpn_minus_separates_the_plane_and_inverts_differential_entropy(tmp_path
     assert list(tmp_path.iterdir()) == []
 
 
+def test_the_table_of_a_benchmark_has_mean_and_deviation_of_the_seeds(tmp_path: Path) -> None:
+    rows = [
+        ("baseline", seed, *row)
+        for seed, values in enumerate([(0.9, 0.8, 0.7, 0.6), (0.92, 0.8, 0.72, 0.6)])
+        for row in [
+            ("classification", "", "", "accuracy", values[0]),
+            ("misclassification", "dpn-maxp", "", "auroc", values[1]),
+            ("ood", "dpn-maxp", "near", "auroc", values[2]),
+            ("ood", "dpn-maxp", "far", "auroc", values[3]),
+            ("ood", "dpn-mi", "near", "auroc", 0.1),
+        ]
+    ]
+    columns = ["method", "seed", "task", "detector", "dataset", "metric", "value"]
+    pd.DataFrame(rows, columns=columns).to_csv(tmp_path / "results.csv", index=False)
+    script = ROOT / "docs" / "examples" / "table.py"
+    table = subprocess.check_output([sys.executable, script, tmp_path], text=True).splitlines()
+    assert table[0] == "| method | score | accuracy | misclassified | near | far |"
+    assert table[2:] == ["| baseline | Max.P | 91.0 ± 1.4 | 80.0 ± 0.0 | 71.0 ± 1.4 | 60.0 ± 0.0 |"]
+
+
 def test_the_anchor_stops_the_drift_of_the_precision(tmp_path: Path) -> None:
     last = printed("anchor.py", tmp_path, "anchor.png")
     assert (tmp_path / "anchor.png").read_bytes().startswith(b"\x89PNG")

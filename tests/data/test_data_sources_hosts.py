@@ -165,7 +165,7 @@ def test_a_damaged_set_is_reported_as_such(mnist_root):
         ({"source": "sklearn:photograph/china", "options": {"size": "8"}}, "number, not '8'"),
         ({"source": "pytorch_ood:MNISTC/fog"}, "needs a value for 'split': give it as split"),
         ({"source": "sklearn:digit"}, "Did you mean 'digits'"),
-        ({"source": "sklearn:digits", "split": "val"}, "must be 'train' or 'test', not 'val'"),
+        ({"source": "sklearn:digits", "split": "val"}, "'calibration' or 'test', not 'val'"),
         ({"source": "sklearn:photograph/china", "split": "test"}, "has no splits"),
         ({"source": "sklearn:digits", "options": {"noise": 2}}, "between 0 and 1, not 2"),
         ({"source": "sklearn:digits", "options": {"noise": True}}, "between 0 and 1, not True"),
@@ -205,19 +205,19 @@ def test_digits_keep_all_sixteen_grey_levels(tmp_path):
     assert len(digits.classes) == 10
 
 
-def test_the_halves_of_the_digits_are_a_partition(tmp_path):
+def test_the_splits_of_the_digits_are_a_partition(tmp_path):
     whole = load("sklearn:digits?noise=0.1", root=tmp_path, in_domain=True)
-    halves = [
+    parts = [
         load(f"sklearn:digits?split={name}&noise=0.1", root=tmp_path, in_domain=True)
-        for name in ("train", "test")
+        for name in ("train", "calibration", "test")
     ]
-    assert [len(half) for half in halves] == [899, 898]
+    assert [len(part) for part in parts] == [898, 180, 719]
 
     def images(samples):
         pairs = zip(samples.inputs.numpy(), samples.labels.tolist(), strict=True)
         return sorted((image.tobytes(), label) for image, label in pairs)
 
-    assert sorted(images(halves[0]) + images(halves[1])) == images(whole)
+    assert sorted(sum(map(images, parts), [])) == images(whole)
 
 
 def test_noise_has_its_standard_deviation_in_digits_and_in_grey_patches(tmp_path):

@@ -12,7 +12,8 @@ from dpn_plugin.data.sources import refuse_split
 from dpn_plugin.errors import UserError, choices, unknown_name
 
 _PHOTOGRAPHS = ("china", "flower")
-_SPLITS = ("train", "test")
+#: where each split of the digits begins and ends, as shares of one random order of them
+_SPLITS = {"train": (0.0, 0.5), "calibration": (0.5, 0.6), "test": (0.6, 1.0)}
 _SPLIT_SEED = 1797
 
 
@@ -33,8 +34,8 @@ def load(
     ``photograph/flower``: RGB patches of a sample photograph at random, distinct positions.
 
     :param argument: one of the names above
-    :param split: of the digits, ``"train"`` or ``"test"``: the two halves of one random order.
-        The default is all digits. Photographs have no splits
+    :param split: of the digits, ``"train"`` (a half), ``"calibration"`` (a tenth) or ``"test"``:
+        parts of one random order. The default is all digits. Photographs have no splits
     :param root: not used
     :param patches: number of patches of a photograph
     :param size: height and width of a patch
@@ -64,8 +65,8 @@ def _digits(source: str, split: str | None, noise: float) -> Samples:
     pixels = _noisy(digits.images[:, None] * (255 / 16), noise, source)  # sixteen grey levels
     rows = np.arange(len(pixels))
     if split is not None:
-        halves = np.array_split(np.random.default_rng(_SPLIT_SEED).permutation(rows), 2)
-        rows = np.sort(halves[_SPLITS.index(split)])
+        start, stop = (round(share * len(rows)) for share in _SPLITS[split])
+        rows = np.sort(np.random.default_rng(_SPLIT_SEED).permutation(rows)[start:stop])
     return Samples(
         torch.from_numpy(pixels[rows]),
         torch.from_numpy(digits.target[rows].astype(np.int64)),
