@@ -24,6 +24,7 @@ from dpn_plugin.plugins import extend_hosts as _extend_hosts
 if TYPE_CHECKING:
     from dpn_plugin import functional
     from dpn_plugin.detectors import create_detector
+    from dpn_plugin.evaluation import evaluate_model as evaluate
 
 __version__ = "0.1.0"
 
@@ -32,6 +33,7 @@ __all__ = [
     "__version__",
     "create_detector",
     "create_loss",
+    "evaluate",
     "functional",
     "hookimpl",
     "list_backbones",
@@ -49,6 +51,8 @@ def __getattr__(name: str) -> Any:
         return import_module("dpn_plugin.functional")
     if name == "create_detector":
         return import_module("dpn_plugin.detectors").create_detector
+    if name == "evaluate":
+        return import_module("dpn_plugin.evaluation").evaluate_model
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
