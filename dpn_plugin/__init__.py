@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from dpn_plugin import functional
     from dpn_plugin.deploy import load_bundle
     from dpn_plugin.detectors import create_detector
+    from dpn_plugin.evaluation import evaluate_model as evaluate
 
 __version__ = "0.1.0"
 
@@ -34,6 +35,7 @@ __all__ = [
     "__version__",
     "create_detector",
     "create_loss",
+    "evaluate",
     "functional",
     "hookimpl",
     "list_backbones",
@@ -52,6 +54,8 @@ def __getattr__(name: str) -> Any:
         return import_module("dpn_plugin.functional")
     if name == "create_detector":
         return import_module("dpn_plugin.detectors").create_detector
+    if name == "evaluate":
+        return import_module("dpn_plugin.evaluation").evaluate_model
     if name == "load_bundle":
         return import_module("dpn_plugin.deploy").load_bundle
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

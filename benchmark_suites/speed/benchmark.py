@@ -41,13 +41,14 @@ class Noise(Benchmark):
 
     :param samples: the number of samples of every set
     :param size: the number of pixels along a side
+    :param ood_sets: the number of OOD sets
     """
 
-    def __init__(self, samples: int, size: int) -> None:
+    def __init__(self, samples: int, size: int, ood_sets: int = OOD_SETS) -> None:
         generator = torch.Generator().manual_seed(0)
         labels = torch.arange(samples) % CLASSES
         self.sets = {}
-        for index in range(OOD_SETS + 1):
+        for index in range(ood_sets + 1):
             images = torch.randn(samples, 3, size, size, generator=generator) * (1 + 0.3 * index)
             name = f"noise-{index}" if index else "in-domain"
             self.sets[name] = TensorDataset(

@@ -1,5 +1,6 @@
 """Any timm model as logits, features, feature maps and a head; the paper's own networks."""
 
+from dpn_plugin.backbones.any_model import Part, as_backbone, is_timm_model, logits_of, model_name
 from dpn_plugin.backbones.backbone import Backbone, Outputs, mc_dropout
 from dpn_plugin.backbones.class_names import find_class_mismatch
 from dpn_plugin.backbones.factory import HOST_ERRORS, create_backbone
@@ -19,16 +20,21 @@ __all__ = [
     "HOST_ERRORS",
     "Backbone",
     "Outputs",
+    "Part",
     "Preprocessing",
     "WeightsDoNotFit",
     "WeightsFile",
+    "as_backbone",
     "check_name",
     "config_of",
     "create_backbone",
     "describe_resizing",
     "find_class_mismatch",
     "head_modules",
+    "is_timm_model",
+    "logits_of",
     "mc_dropout",
+    "model_name",
     "plan_input",
     "supports_small_stem",
 ]

@@ -12,7 +12,6 @@ from dpn_plugin.bench.record import NotRun, read_bench_record
 from dpn_plugin.bench.selection import (
     check_sources,
     find_again,
-    find_detectors,
     limit_samples,
     why_left_out,
 )
@@ -21,6 +20,7 @@ from dpn_plugin.bench.suite import MOST_SEEDS, Suite
 from dpn_plugin.bench.suite_files import load_suite
 from dpn_plugin.bench.variants import Variant, find_variants, folder_name, label_of
 from dpn_plugin.data import SourceSpec
+from dpn_plugin.detectors import find_detectors
 from dpn_plugin.errors import UserError
 from dpn_plugin.runs import TrainConfig, check_options, open_run
 

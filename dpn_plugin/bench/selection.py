@@ -6,7 +6,7 @@ from dpn_plugin.bench.suite import Suite
 from dpn_plugin.bench.variants import MethodsTable, Variant, find_variant
 from dpn_plugin.data import SourceSpec, check_calibration, check_in_domain_test, check_no_overlap
 from dpn_plugin.detectors import parse_combination
-from dpn_plugin.errors import UserError, unknown_name
+from dpn_plugin.errors import unknown_name
 from dpn_plugin.plugins import registry
 from dpn_plugin.runs import NEEDS_WEIGHTS
 
@@ -67,30 +67,6 @@ def why_left_out(variant: Variant, suite: Suite) -> str | None:
             f"(recipe {suite.train.recipe!r}): set drop_rate in [train] of a copy of the suite"
         )
     return None
-
-
-def find_detectors(patterns: Sequence[str]) -> tuple[str, ...]:
-    """
-    Return the full names of detectors.
-
-    :param patterns: names, wildcards, combinations such as ``"fisher(dpn-mi,knn)"``, or ``"all"``
-    :raises UserError: if a name is unknown, or a pattern matches nothing
-    """
-    names: dict[str, None] = {}
-    for pattern in patterns:
-        combination = parse_combination(pattern)
-        if combination is not None:
-            names[combination.name] = None
-        elif pattern == "all":
-            names |= dict.fromkeys(registry.list_detectors())
-        elif any(mark in pattern for mark in "*?["):
-            matching = registry.list_detectors(pattern)
-            if not matching:
-                raise UserError(f"No detector matches {pattern!r}.")
-            names |= dict.fromkeys(matching)
-        else:
-            names[registry.find("detectors", pattern).name] = None
-    return tuple(names)
 
 
 def find_again(names: Sequence[str], table: MethodsTable) -> tuple[str, ...]:

@@ -15,9 +15,10 @@ from dpn_plugin.detectors.measures import (
     Precision,
     PredictiveEntropy,
 )
+from dpn_plugin.detectors.names import find_detectors
 from dpn_plugin.detectors.stored import fit, fits_on, reads, score_function, scores, tune
 from dpn_plugin.detectors.unit_length import RMDPP, MahalanobisPP, unit_length
-from dpn_plugin.detectors.wiring import NotApplicable
+from dpn_plugin.detectors.wiring import NotApplicable, preserved_state
 
 __all__ = [
     "RMDPP",
@@ -31,9 +32,11 @@ __all__ = [
     "Precision",
     "PredictiveEntropy",
     "create_detector",
+    "find_detectors",
     "fit",
     "fits_on",
     "parse_combination",
+    "preserved_state",
     "reads",
     "representation",
     "score_function",

@@ -1,6 +1,7 @@
 """Trained run x outputs x detectors -> figures, and their record."""
 
 from dpn_plugin.evaluation.evaluate import Evaluation
+from dpn_plugin.evaluation.in_memory import evaluate as evaluate_model
 from dpn_plugin.evaluation.plane import PLANE_SETS, plane_samples
 from dpn_plugin.evaluation.record import (
     EVALUATION_FILE,
@@ -42,6 +43,7 @@ __all__ = [
     "WarningCollector",
     "collect_warnings",
     "detector_code",
+    "evaluate_model",
     "join_messages",
     "plane_samples",
     "read_evaluation",

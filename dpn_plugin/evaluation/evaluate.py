@@ -9,9 +9,8 @@ from pathlib import Path
 
 import torch
 
-from dpn_plugin.detectors import NotApplicable
-from dpn_plugin.errors import CannotWrite, UserError
 from dpn_plugin.evaluation.plane import PLANE_SETS
+from dpn_plugin.evaluation.reasons import why_not_run
 from dpn_plugin.evaluation.record import (
     DetectorEvaluation,
     EvaluationRecord,
@@ -216,15 +215,9 @@ class Evaluation:
             if self._calibration:
                 rows += decision_rows(name, scorer.score_calibration(), in_scores, out_scores)
             found.rows = rows
-        except CannotWrite:
-            raise  # not a property of the detector
-        except NotApplicable as error:
-            found.reason = f"not applicable: {error}"
-        except UserError as error:
-            found.reason = str(error)
         except Exception as error:  # of a plugin's detector; the others go on
-            found.reason = f"failed: {type(error).__name__}: {error}"
-            found.failed = True  # it is tried again, because more memory may be free then
+            # one that failed is tried again, because more memory may be free then
+            found.reason, found.failed = why_not_run(error)
         found.warnings = self.warnings.since(before)
         found.seconds = round(time.perf_counter() - start, 3)
         found.peak_memory = memory.measure()

@@ -223,8 +223,8 @@ def _load_outliers(
 ) -> Samples:
     samples, calibration = in_domain
     if not config.outliers:
-        names = registry.list_methods()
-        without = [n for n in names if not registry.load("methods", n).needs_outliers]
+        methods = {name: registry.load("methods", name) for name in registry.list_methods()}
+        without = [n for n, each in methods.items() if each.trains and not each.needs_outliers]
         raise UserError(
             f"Method {method.name!r} needs outliers to train with, and none were given. "
             f"Methods that need none: {choices(without)}."

@@ -12,7 +12,7 @@ import torch
 from pytorch_ood.api import FeatureMapsDetector
 from torch import nn
 
-from dpn_plugin.backbones import HOST_ERRORS, Backbone
+from dpn_plugin.backbones import HOST_ERRORS, Backbone, is_timm_model
 from dpn_plugin.detectors.wiring.feature_maps import NotApplicable
 from dpn_plugin.detectors.wiring.parts import PARTS
 from dpn_plugin.detectors.wiring.preserved_state import preserved_state
@@ -70,9 +70,6 @@ _BY_CLASS: dict[str, dict[str, str]] = {
 #: class of pytorch-ood: values from its paper for arguments without a default
 _VALUES: dict[str, dict[str, Any]] = {"DICE": {"p": 0.9}}
 
-#: attributes of a timm model
-_TIMM = ("forward_features", "forward_head", "get_classifier", "num_classes", "pretrained_cfg")
-
 
 def filled_arguments(
     what: str, factory: Any, model: nn.Module, options: dict[str, Any]
@@ -125,7 +122,7 @@ def _as_backbone(model: nn.Module) -> Backbone | None:
     """Return a backbone itself, a timm model wrapped, and ``None`` for any other module."""
     if isinstance(model, Backbone):
         return model
-    if not all(hasattr(model, name) for name in _TIMM):
+    if not is_timm_model(model):
         return None
     config: Any = model.pretrained_cfg
     channels = next((each.shape[1] for each in model.parameters() if each.ndim == 4), 0)
