@@ -47,7 +47,8 @@ def with_evaluate(model: nn.Module, noise: Noise) -> Figures:
     inside = loaders.pop("in-domain")
     table = dpn_plugin.evaluate(model, inside, loaders, detectors=list(DETECTORS))
     rows = table[(table.task == "ood") & table.metric.isin(list(HOST_NAMES))]
-    return {(DETECTORS[r.detector], r.dataset, r.metric): r.value for r in rows.itertuples()}
+    keys = zip(rows["detector"].map(DETECTORS), rows["dataset"], rows["metric"], strict=True)
+    return dict(zip(keys, rows["value"].astype(float), strict=True))
 
 
 def main() -> int:

@@ -217,7 +217,7 @@ def test_the_splits_of_the_digits_are_a_partition(tmp_path):
         pairs = zip(samples.inputs.numpy(), samples.labels.tolist(), strict=True)
         return sorted((image.tobytes(), label) for image, label in pairs)
 
-    assert sorted(sum(map(images, parts), [])) == images(whole)
+    assert sorted(pair for part in parts for pair in images(part)) == images(whole)
 
 
 def test_noise_has_its_standard_deviation_in_digits_and_in_grey_patches(tmp_path):
