@@ -52,9 +52,9 @@ def bundle(
     as_json: JsonOption = False,
 ) -> None:
     """
-    Fit detectors to a run's training data, calibrate them, and write all that an application needs.
+    Fit and calibrate detectors: a trained run, ready for use.
 
-    The data of the run is read again. Images that are like the calibration data are rejected with
+    The bundle holds all that an application needs. The data of the run is read again to make it. Images that are like the calibration data are rejected with
     a probability of at most alpha.
     """
     rule = _rule(alpha, confidence, by_class)
