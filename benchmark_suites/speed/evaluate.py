@@ -47,15 +47,15 @@ def with_evaluate(model: nn.Module, noise: Noise) -> Figures:
     inside = loaders.pop("in-domain")
     table = dpn_plugin.evaluate(model, inside, loaders, detectors=list(DETECTORS))
     rows = table[(table.task == "ood") & table.metric.isin(list(HOST_NAMES))]
-    keys = zip(rows["detector"].map(DETECTORS), rows["dataset"], rows["metric"], strict=True)
-    return dict(zip(keys, rows["value"].astype(float), strict=True))
+    columns = zip(rows.detector, rows.dataset, rows.metric, rows.value, strict=True)
+    return {(DETECTORS[det], str(name), str(metric)): float(v) for det, name, metric, v in columns}
 
 
 def main() -> int:
     """Return the exit code: 1 if metrics differ or the ratio is below the limit."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--samples", type=int, default=640, help="of every set")
-    parser.add_argument("--size", type=int, default=64, help="pixels along a side")
+    parser.add_argument("--size", type=int, default=96, help="pixels along a side")
     parser.add_argument("--backbone", default="resnet18")
     parser.add_argument("--least-ratio", type=float, default=1.6)
     options = parser.parse_args()

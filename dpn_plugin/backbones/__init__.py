@@ -4,6 +4,7 @@ from dpn_plugin.backbones.any_model import Part, as_backbone, is_timm_model, log
 from dpn_plugin.backbones.backbone import Backbone, Outputs, mc_dropout
 from dpn_plugin.backbones.class_names import find_class_mismatch
 from dpn_plugin.backbones.factory import HOST_ERRORS, create_backbone
+from dpn_plugin.backbones.frozen import attach_head, base_hash, create_head
 from dpn_plugin.backbones.heads import head_modules
 from dpn_plugin.backbones.inputs import (
     Preprocessing,
@@ -14,7 +15,7 @@ from dpn_plugin.backbones.inputs import (
 )
 from dpn_plugin.backbones.loading import WeightsDoNotFit
 from dpn_plugin.backbones.stems import supports_small_stem
-from dpn_plugin.backbones.weights import WeightsFile
+from dpn_plugin.backbones.weights import WeightsFile, tensors_hash
 
 __all__ = [
     "HOST_ERRORS",
@@ -25,9 +26,12 @@ __all__ = [
     "WeightsDoNotFit",
     "WeightsFile",
     "as_backbone",
+    "attach_head",
+    "base_hash",
     "check_name",
     "config_of",
     "create_backbone",
+    "create_head",
     "describe_resizing",
     "find_class_mismatch",
     "head_modules",
@@ -37,4 +41,5 @@ __all__ = [
     "model_name",
     "plan_input",
     "supports_small_stem",
+    "tensors_hash",
 ]

@@ -1,5 +1,6 @@
 """Files with the weights of a network: safetensors, or pickles of tensors and nothing else."""
 
+import hashlib
 import pickle  # nosec B403 # for the name of its error; torch reads tensors only
 from collections.abc import Mapping
 from pathlib import Path
@@ -71,6 +72,16 @@ class StateDict(NamedTuple):
 
     tensors: dict[str, Tensor]
     ordered: bool
+
+
+def tensors_hash(tensors: Mapping[str, Tensor]) -> str:
+    """Return a hash of named tensors, e.g. a state dict: names, types, shapes and values."""
+    digest = hashlib.sha256()
+    for name, each in sorted(tensors.items()):
+        tensor = each.detach().cpu().contiguous()
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
+        digest.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
+    return digest.hexdigest()
 
 
 def read_state_dict(file: WeightsFile) -> StateDict:

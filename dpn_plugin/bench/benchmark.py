@@ -5,7 +5,7 @@ A benchmark: plan; for each run train, collect outputs, evaluate; then write the
 :class:`Executor` decides in which processes the runs of the plan are carried out.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -22,6 +22,7 @@ from dpn_plugin.bench.planned_run import PlannedRun
 from dpn_plugin.bench.record import NotRun
 from dpn_plugin.bench.results import write_results
 from dpn_plugin.bench.sharing import sibling_folders
+from dpn_plugin.data import Samples
 from dpn_plugin.errors import CannotWrite, UserError
 from dpn_plugin.evaluation import (
     Evaluation,
@@ -29,8 +30,8 @@ from dpn_plugin.evaluation import (
     WarningCollector,
     collect_warnings,
 )
-from dpn_plugin.outputs import OutputStore, RunOutputs
-from dpn_plugin.runs import TrainedRun, method_of, open_run, remove_run
+from dpn_plugin.outputs import FrozenFeatures, OutputStore, RunOutputs
+from dpn_plugin.runs import TrainedRun, is_frozen, load_base, method_of, open_run, remove_run
 from dpn_plugin.training import TrainingData, TrainingMonitor, load_training_data, train
 
 
@@ -99,6 +100,7 @@ class Benchmark:
         # worker processes load exactly the sets that this one has found
         self.plan = plan.without_sets(self.data.skipped)
         self.store = OutputStore(plan.out / "store")
+        self._features: dict[str, FrozenFeatures] = {}
 
     def carry_out(self, index: int, monitor: RunMonitor) -> RunResult:
         """
@@ -111,7 +113,7 @@ class Benchmark:
         run = self.plan.runs[index]
         try:
             self.processes.broadcast(lambda: self._prepare_folder(run))
-            data = load_training_data(run.config, method_of(run.config), self.data.datasets)
+            data = self._load_training_data(run)
             trained = self._train(run, data, monitor)
             return RunResult(index, self._evaluate(run, trained, data, monitor))
         except CannotWrite:
@@ -120,6 +122,23 @@ class Benchmark:
             return RunResult(index, reason=str(error))
         finally:
             monitor.ended()
+
+    def _load_training_data(self, run: PlannedRun) -> TrainingData:
+        frozen = self._frozen_features(run)
+        featurize = None if frozen is None else frozen.as_points
+        return load_training_data(run.config, method_of(run.config), self.data.datasets, featurize)
+
+    def _frozen_features(self, run: PlannedRun) -> FrozenFeatures | None:
+        """Return the features that a run trains heads on, ``None`` if it trains whole networks."""
+        config = run.config
+        if not is_frozen(config):
+            return None
+        fields = ("backbone", "stem", "pretrained", "weights", "network_size")
+        key = str([getattr(config, name) for name in fields])
+        if key not in self._features:
+            base = load_base(config, tuple(self.data.in_domain.inputs.shape[1:]))
+            self._features[key] = FrozenFeatures(base, self.store, self.processes.device)
+        return self._features[key]
 
     def _train(self, run: PlannedRun, data: TrainingData, monitor: RunMonitor) -> TrainedRun:
         if run.trained is not None:
@@ -146,7 +165,8 @@ class Benchmark:
     ) -> EvaluationRecord | None:
         samples = {**self.data.sets, **data.parts}
         fingerprints = {**self.data.fingerprints, **trained.record.data}
-        outputs = RunOutputs(trained, self.store, samples, fingerprints, self.processes)
+        points = self._points(run, data, samples)
+        outputs = RunOutputs(trained, self.store, samples, fingerprints, self.processes, points)
         evaluation = Evaluation(
             outputs,
             self.plan.detectors,
@@ -159,6 +179,15 @@ class Benchmark:
         )
         outputs.collect(self.processes.broadcast(evaluation.required_sets))
         return evaluation.complete(monitor.evaluating) if self.processes.primary else None
+
+    def _points(
+        self, run: PlannedRun, data: TrainingData, samples: Mapping[str, Samples]
+    ) -> Callable[[str], Samples] | None:
+        """Return what gives the features of a set by name, for a run of heads."""
+        frozen, own = self._frozen_features(run), data.features
+        if frozen is None or own is None:
+            return None
+        return lambda name: own.parts.get(name) or frozen.as_points(samples[name])
 
     def _prepare_folder(self, run: PlannedRun) -> None:
         """Remove a run that is damaged, or that is to be trained again."""

@@ -37,6 +37,7 @@ class Request:
     :param out: the folder of the benchmark
     :param pretrained: start from the weights that timm publishes
     :param weights: start from the weights of this file
+    :param freeze: train heads on the features of the given weights, and nothing else
     :param limit: use at most this many samples of every set
     :param tune: search the detectors' hyper-parameters on held-out data
     :param again: methods that are trained and detectors that are evaluated even if that has been
@@ -57,6 +58,7 @@ class Request:
     epochs: int | None = None
     pretrained: bool = False
     weights: Path | None = None
+    freeze: bool = False
     limit: int | None = None
     tune: bool = False
     again: tuple[str, ...] = ()
@@ -231,6 +233,7 @@ def _plan_run(
             outliers=tuple(suite.outliers.values()) if variant.needs_outliers else (),
             recipe=suite.train.create_recipe(
                 **{**variant.train, "epochs": request.epochs or variant.train.get("epochs")},
+                freeze=request.freeze or None,
                 image_size=size,
             ),
             stem=suite.train.stem,

@@ -9,6 +9,7 @@ import typer
 from dpn_plugin.cli.output import (
     DATA_ROOT,
     DataRootOption,
+    FreezeOption,
     PretrainedOption,
     WeightsOption,
     WorkersOption,
@@ -48,6 +49,7 @@ def bench(
     epochs: Annotated[int | None, typer.Option(min=1, help="Epochs of training.")] = None,
     pretrained: PretrainedOption = False,
     weights: WeightsOption = None,
+    freeze: FreezeOption = False,
     limit: Annotated[
         int | None, typer.Option(min=1, help="Use at most this many samples of every data set.")
     ] = None,
@@ -114,6 +116,7 @@ def bench(
         epochs=epochs,
         pretrained=pretrained,
         weights=weights,
+        freeze=freeze,
         limit=limit,
         tune=tune,
         again=join_options(names(again)),

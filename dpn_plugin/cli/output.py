@@ -24,6 +24,11 @@ PretrainedOption = Annotated[
     bool, typer.Option("--pretrained", help="Start from the weights that timm publishes.")
 ]
 
+FreezeOption = Annotated[
+    bool,
+    typer.Option("--freeze", help="Keep the given weights; train a head on their features."),
+]
+
 WeightsOption = Annotated[
     Path | None,
     typer.Option(

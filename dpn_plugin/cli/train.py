@@ -11,6 +11,7 @@ import typer
 from dpn_plugin.cli.output import (
     DATA_ROOT,
     DataRootOption,
+    FreezeOption,
     JsonOption,
     PretrainedOption,
     WeightsOption,
@@ -56,6 +57,7 @@ def train(
     stem: Annotated[str, typer.Option(help="auto, default or small.")] = "auto",
     pretrained: PretrainedOption = False,
     weights: WeightsOption = None,
+    freeze: FreezeOption = False,
     init_from: Annotated[
         str | None, typer.Option(help="A method that trains the weights to start from: baseline.")
     ] = None,
@@ -89,6 +91,8 @@ def train(
         raise UserError("--pretrained and --weights cannot be given together.")
     given = {"epochs": epochs, "image_size": image_size, "batch_size": batch_size, "lr": lr}
     given |= assignments(set_ or (), "--set")
+    if freeze:
+        given["freeze"] = True
     config = TrainConfig(
         backbone=backbone,
         method=method,

@@ -29,7 +29,7 @@ class Transform:
     resized just before the network processes it. Grey images are repeated for a network of several
     channels.
 
-    :param mean: one for each channel (or coordinate)
+    :param mean: one for each channel (or coordinate); none at all leaves batches as they are
     :param std: one for each channel (or coordinate)
     :param size: height and width of the network's input; ``None`` for points
     :param interpolation: ``"bilinear"`` or ``"bicubic"``
@@ -50,6 +50,8 @@ class Transform:
             ``float32`` points, on any device
         :raises UserError: if the images have another range
         """
+        if not self.mean:
+            return batch
         if batch.ndim == 4 and batch.shape[1] == 1:
             batch = batch.expand(-1, len(self.mean), -1, -1)
         x = to_float(batch, self.mean, self.std)

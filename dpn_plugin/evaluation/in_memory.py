@@ -1,6 +1,5 @@
 """The evaluation of a model and loaders that exist in memory, trained by whoever."""
 
-import hashlib
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -9,7 +8,7 @@ import pandas as pd
 import torch
 from torch import Tensor, nn
 
-from dpn_plugin.backbones import Part, as_backbone, logits_of, model_name
+from dpn_plugin.backbones import Part, as_backbone, logits_of, model_name, tensors_hash
 from dpn_plugin.detectors import (
     GaussianKL,
     NotApplicable,
@@ -89,7 +88,7 @@ def evaluate(
                 rows += evaluation.detector_rows(each)
             except Exception as error:  # of a plugin's detector; the others go on
                 not_run[each], _ = why_not_run(error)
-    weights = weights_hash(model)
+    weights = tensors_hash(model.state_dict())
     table = _table(rows, name or f"{model_name(model)}@{weights[:8]}")
     table.attrs |= {"weights": weights, "not_run": not_run}
     if not_run:
@@ -99,16 +98,6 @@ def evaluate(
             stacklevel=2,
         )
     return table
-
-
-def weights_hash(model: nn.Module) -> str:
-    """Return a hash of the state dict of a model: names, types, shapes and values."""
-    digest = hashlib.sha256()
-    for name, each in sorted(model.state_dict().items()):
-        tensor = each.detach().cpu().contiguous()
-        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
-        digest.update(tensor.reshape(-1).view(torch.uint8).numpy())
-    return digest.hexdigest()
 
 
 class _InMemory:
@@ -143,7 +132,7 @@ class _InMemory:
     def find_parts(self, encoder: Part | None, head: Part | None) -> None:
         """Find features and head of the model, with the first samples."""
         x = self.sets["in_domain"].first_batch()
-        self.backbone = as_backbone(self.model, x, encoder=encoder, head=head)
+        self.backbone = as_backbone(self.model, x[:2], encoder=encoder, head=head)
         for each in (*self.sets.values(), *self.ood.values()):
             each.shape = tuple(x.shape[1:])
 

@@ -1,6 +1,7 @@
 """What a trained run computed for a data set: one forward pass, stored under a content hash."""
 
 from dpn_plugin.outputs.chunks import CHUNK_BYTES, chunks, score_chunks
+from dpn_plugin.outputs.features import FrozenFeatures
 from dpn_plugin.outputs.key import OutputKey
 from dpn_plugin.outputs.run_outputs import CALIBRATION, HELD_OUT, RunOutputs
 from dpn_plugin.outputs.store import OutputStore, StoredOutputs
@@ -9,6 +10,7 @@ __all__ = [
     "CALIBRATION",
     "CHUNK_BYTES",
     "HELD_OUT",
+    "FrozenFeatures",
     "OutputKey",
     "OutputStore",
     "RunOutputs",

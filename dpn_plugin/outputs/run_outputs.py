@@ -36,6 +36,7 @@ class RunOutputs:
         samples are set aside for it
     :param fingerprints: the hash of each of them
     :param processes: this process, with the device that its networks run on, and the others
+    :param points: gives the features of a set by name, for a run of heads on a frozen network
     """
 
     def __init__(
@@ -45,7 +46,9 @@ class RunOutputs:
         samples: Mapping[str, Samples],
         fingerprints: Mapping[str, str],
         processes: Processes,
+        points: Callable[[str], Samples] | None = None,
     ) -> None:
+        self.points = points
         self.run, self.store, self.processes = run, store, processes
         self.samples = samples
         self.keys = {name: self._key(name, fingerprints[name]) for name in samples}
@@ -123,6 +126,13 @@ class RunOutputs:
 
     def _outputs(self, name: str, start: int, step: int) -> Iterator[dict[str, Tensor]]:
         predictor, device = self.load_predictor(), self.processes.device
+        if self.points is not None:
+            points = Batches(self.points(name), _BATCH, shuffle=False).epoch(0)
+            for z, y in islice(points, start, None, step):
+                with torch.inference_mode():
+                    found = predictor.outputs_of_features(z.to(device))
+                yield {name: tensor.cpu() for name, tensor in {**found, "labels": y}.items()}
+            return
         batches = Batches(self.samples[name], _BATCH, shuffle=False).epoch(0)
         for x, y in islice(batches, start, None, step):
             # around the call only: a mode that lasts across ``yield`` would reach the caller

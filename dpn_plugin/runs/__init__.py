@@ -17,6 +17,7 @@ from dpn_plugin.runs.folder import (
     remove_leftovers,
     remove_run,
 )
+from dpn_plugin.runs.frozen import FrozenBase, head_of, is_frozen, load_base
 from dpn_plugin.runs.held_out import (
     HELD_OUT_FILE,
     predict_logits,
@@ -25,6 +26,7 @@ from dpn_plugin.runs.held_out import (
 )
 from dpn_plugin.runs.history import plot_history, write_history
 from dpn_plugin.runs.methods import Method, Network, check_options, method_of, training_code
+from dpn_plugin.runs.networks import create_network
 from dpn_plugin.runs.predictor import Predictor
 from dpn_plugin.runs.record import (
     CHECKPOINTS,
@@ -43,7 +45,7 @@ from dpn_plugin.runs.sharing import (
     loss_options,
     network_identity,
 )
-from dpn_plugin.runs.trained_run import TrainedRun, create_network, open_run
+from dpn_plugin.runs.trained_run import TrainedRun, open_run
 
 __all__ = [
     "CHECKPOINTS",
@@ -54,6 +56,7 @@ __all__ = [
     "RUN_FILE",
     "Checkpoints",
     "EpochRecord",
+    "FrozenBase",
     "Method",
     "Network",
     "NetworkRecord",
@@ -70,8 +73,11 @@ __all__ = [
     "describe_changes",
     "diagnose",
     "find_trained_network",
+    "head_of",
+    "is_frozen",
     "list_recipes",
     "load_as_it_is",
+    "load_base",
     "load_or_create_record",
     "loss_options",
     "method_of",

@@ -7,7 +7,7 @@ from dpn_plugin.backbones import Backbone, find_class_mismatch
 from dpn_plugin.errors import UserError
 from dpn_plugin.runs.config import TrainConfig
 from dpn_plugin.runs.methods import Network
-from dpn_plugin.runs.trained_run import create_network
+from dpn_plugin.runs.networks import create_network
 
 #: why a network cannot be evaluated as it is
 NEEDS_WEIGHTS = (

@@ -47,6 +47,25 @@ class FineTune(BaseModel):
     augmentation: Augmentation = Augmentation()
 
 
+class Head(BaseModel):
+    """
+    The head on frozen features: linear, or with one hidden layer.
+
+    :param hidden: width of the hidden layer; linear without it
+    :param drop_rate: dropout before the last layer
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    hidden: int | None = Field(None, ge=1, le=65536)
+    drop_rate: float = Field(0.0, ge=0, lt=1)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _by_name(cls, value: Any) -> Any:
+        return {} if value == "linear" else value
+
+
 class Recipe(BaseModel):
     """
     Everything about training except the data, the network and the method.
@@ -63,6 +82,11 @@ class Recipe(BaseModel):
     :param clip_grad: largest norm of the gradient
     :param ema_decay: keep a moving average of the weights, and select and save that one
     :param amp: bfloat16 in the network; losses stay float32
+    :param freeze: keep the given weights; only a head on their features is trained
+    :param head: the head on frozen features, ``"linear"`` or ``{hidden = 256, drop_rate = 0.3}``
+    :param layer_decay: the factor of the learning rate from each layer to the one before, timm's
+        ``layer_decay``; for fine-tuning given weights
+    :param freeze_epochs: so many first epochs train the classifier alone
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
@@ -88,6 +112,10 @@ class Recipe(BaseModel):
     amp: bool = False
     channels_last: bool = False
     compile: bool = False
+    freeze: bool = False
+    head: Head = Head()
+    layer_decay: float | None = Field(None, gt=0, le=1)
+    freeze_epochs: int = Field(0, ge=0, le=MOST_EPOCHS)
 
     @property
     def total_epochs(self) -> int:

@@ -16,18 +16,36 @@ from dpn_plugin.runs.trained_run import TrainedRun
 _BATCH = 256
 
 
-def write_held_out(run: TrainedRun, parts: Sequence[Samples], device: torch.device) -> str:
+def write_held_out(
+    run: TrainedRun,
+    parts: Sequence[Samples],
+    device: torch.device,
+    features: Sequence[Samples] | None = None,
+) -> str:
     """
     Store the logits and labels of the held-out samples and return the SHA-256 of the file.
 
     :param run: all of its networks are trained
     :param parts: held-out in-domain samples and, if there are any, held-out outliers
     :param device: where to compute
+    :param features: the same samples with features of a frozen network as inputs
     """
     predictor = Predictor(run).to(device)
-    logits = torch.cat([predict_logits(predictor, run, part, device) for part in parts])
+    if features is None:
+        logits = torch.cat([predict_logits(predictor, run, part, device) for part in parts])
+    else:
+        logits = torch.cat([_logits_of_features(predictor, part, device) for part in features])
     labels = torch.cat([part.labels for part in parts])
     return write_weights(run.folder / HELD_OUT_FILE, {"logits": logits, "labels": labels})
+
+
+@torch.no_grad()
+def _logits_of_features(predictor: Predictor, points: Samples, device: torch.device) -> Tensor:
+    found = [
+        predictor.outputs_of_features(z.to(device))["logits"].float().cpu()
+        for z, _ in Batches(points, _BATCH, shuffle=False).epoch(0)
+    ]
+    return torch.cat(found)
 
 
 def read_held_out(run: TrainedRun) -> dict[str, Tensor]:

@@ -1,6 +1,6 @@
 """The networks of a trained run at test time: one call gives everything that detectors need."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import torch
 from torch import Tensor, nn
@@ -32,9 +32,23 @@ class Predictor(nn.Module):
         assert isinstance(backbone, Backbone)
         return backbone
 
+    def _backbones(self) -> list[Backbone]:
+        return [each for each in self.backbones if isinstance(each, Backbone)]
+
     def forward(self, x: Tensor) -> Tensor:
         """Return log-concentrations (log-probabilities if predictions are averaged), B x K."""
         return self.outputs(x)["logits"]
+
+    def outputs_of_features(self, features: Tensor) -> dict[str, Tensor]:
+        """
+        Return what :meth:`outputs` does, from the features of a frozen network.
+
+        :param features: B x D, which all networks of the run have in common
+        """
+        if self.method.averages:
+            return _average(self._log_probabilities(features, of_features=True))
+        logits, *others = (each.head(features) for each in self._backbones())
+        return self._complete(logits, features, others[0] if others else None)
 
     def outputs(self, x: Tensor) -> dict[str, Tensor]:
         """
@@ -50,11 +64,17 @@ class Predictor(nn.Module):
         if self.method.averages:
             return _average(self._log_probabilities(x))
         outputs = self.classifier.outputs(x)
-        found = {"logits": self._log_concentrations(outputs.logits), "features": outputs.features}
+        ood_logits = self.backbones[1](x) if self.method.has_ood_classifier else None
+        return self._complete(outputs.logits, outputs.features, ood_logits)
+
+    def _complete(
+        self, logits: Tensor, features: Tensor, ood_logits: Tensor | None
+    ) -> dict[str, Tensor]:
+        found = {"logits": self._log_concentrations(logits), "features": features}
         if self.method.evidence is not None:
-            found["evidence_logits"] = outputs.logits
-        if self.method.has_ood_classifier:
-            found["ood_logits"] = self.backbones[1](x)
+            found["evidence_logits"] = logits
+        if ood_logits is not None:
+            found["ood_logits"] = ood_logits
         return found
 
     def _log_concentrations(self, logits: Tensor) -> Tensor:
@@ -62,20 +82,21 @@ class Predictor(nn.Module):
             return logits
         return evidential_log_concentration(logits, self.method.evidence)
 
-    def _log_probabilities(self, x: Tensor) -> Tensor:
+    def _log_probabilities(self, x: Tensor, of_features: bool = False) -> Tensor:
         """Return the log-probabilities of all members or passes, M x B x K."""
-        passes = self._dropout_passes(x) if self.method.passes > 1 else self._members(x)
+        functions = [each.head if of_features else each for each in self._backbones()]
+        if self.method.passes > 1:
+            passes = self._dropout_passes(functions[0], x)
+        else:
+            passes = (function(x) for function in functions)
         return torch.log_softmax(torch.stack(list(passes)).float(), dim=-1)
 
-    def _members(self, x: Tensor) -> Iterator[Tensor]:
-        return (backbone(x) for backbone in self.backbones)
-
-    def _dropout_passes(self, x: Tensor) -> Iterator[Tensor]:
+    def _dropout_passes(self, function: Callable[[Tensor], Tensor], x: Tensor) -> Iterator[Tensor]:
         # a random stream of its own: results neither depend on the caller's nor change it
         with torch.random.fork_rng(), mc_dropout(self.classifier):
             torch.manual_seed(self.seed)
             for _ in range(self.method.passes):
-                yield self.classifier(x)
+                yield function(x)
 
 
 def _average(log_p: Tensor) -> dict[str, Tensor]:

@@ -76,6 +76,7 @@ class RunRecord(Record):
     :param samples: number of samples of every part of the data
     :param data: fingerprint of every part of the data
     :param transform: what brings a batch to the networks
+    :param base: the hash of the frozen weights below the trained heads; empty if nothing is frozen
     :param networks: the networks that are trained, by name
     :param files: SHA-256 of the other files in the folder
     :param finished: whether all networks are trained
@@ -91,6 +92,7 @@ class RunRecord(Record):
     samples: dict[str, int] = Field(default_factory=dict)
     data: dict[str, str] = Field(default_factory=dict)
     transform: Transform | None = None
+    base: str = ""
     networks: dict[FileName, NetworkRecord] = Field(default_factory=dict)
     files: dict[FileName, str] = Field(default_factory=dict)
     finished: bool = False

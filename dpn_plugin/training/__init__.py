@@ -9,10 +9,12 @@ from dpn_plugin.training.data import (
 )
 from dpn_plugin.training.monitor import SilentMonitor, StepMetrics, TrainingMonitor
 from dpn_plugin.training.train import train
+from dpn_plugin.training.trainer import Trainer
 
 __all__ = [
     "SilentMonitor",
     "StepMetrics",
+    "Trainer",
     "TrainingData",
     "TrainingMonitor",
     "load_calibration",

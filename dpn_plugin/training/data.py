@@ -1,6 +1,6 @@
 """The data of a training run: what trains it, selects its weights and calibrates thresholds."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import torch
@@ -37,6 +37,7 @@ class TrainingData:
     :param outliers: OOD samples to train on
     :param held_out_outliers: OOD samples for selection
     :param calibration: in-domain samples that neither train, nor select, nor fit a detector
+    :param features: the same samples with features of a frozen network as inputs
     """
 
     train: Samples
@@ -44,6 +45,7 @@ class TrainingData:
     outliers: Samples | None = None
     held_out_outliers: Samples | None = None
     calibration: Samples | None = None
+    features: "TrainingData | None" = None
 
     @property
     def num_classes(self) -> int:
@@ -53,7 +55,7 @@ class TrainingData:
     @property
     def parts(self) -> dict[str, Samples]:
         """The parts that there are, by name."""
-        return {name: samples for name, samples in vars(self).items() if samples is not None}
+        return {name: each for name, each in vars(self).items() if isinstance(each, Samples)}
 
     @property
     def held_out_parts(self) -> list[Samples]:
@@ -159,13 +161,20 @@ def load_in_domain(config: TrainConfig, datasets: DatasetCache) -> tuple[Samples
     return hold_out(samples, config.hold_back, seed=0) if config.hold_back else (samples, None)
 
 
-def load_training_data(config: TrainConfig, method: Method, datasets: DatasetCache) -> TrainingData:
+def load_training_data(
+    config: TrainConfig,
+    method: Method,
+    datasets: DatasetCache,
+    featurize: Callable[[Samples], Samples] | None = None,
+) -> TrainingData:
     """
     Load the data of a training run.
 
     :param config: what to load
     :param method: decides whether outliers are needed
     :param datasets: where the data is
+    :param featurize: replaces images by the features of a frozen network; it is called with whole
+        sets, which are the same for all seeds
     :raises UserError: if data is missing or does not fit
     """
     samples, _ = load_in_domain(config, datasets)
@@ -176,9 +185,22 @@ def load_training_data(config: TrainConfig, method: Method, datasets: DatasetCac
         data = replace(data, calibration=load_calibration(config.calibration, samples, datasets))
         named = "calibration", config.calibration, data.calibration
         check_calibration(named, [("in_domain", config.in_domain, samples)])
+    if featurize is not None:
+        features = split_in_domain(featurize(samples), config)
+        if config.calibration is not None and data.calibration is not None:
+            features = replace(features, calibration=featurize(data.calibration))
+        data = replace(data, features=features)
     if not method.needs_outliers:
         return data
     outliers = _load_outliers(config, method, (samples, data.calibration), datasets)
+    data = _with_outliers(data, outliers, config)
+    if featurize is not None and data.features is not None:
+        features = _with_outliers(data.features, featurize(outliers), config)
+        data = replace(data, features=features)
+    return data
+
+
+def _with_outliers(data: TrainingData, outliers: Samples, config: TrainConfig) -> TrainingData:
     kept, held_out_outliers = hold_out(outliers, config.recipe.hold_out, config.seed)
     return replace(data, outliers=kept, held_out_outliers=held_out_outliers)
 

@@ -10,9 +10,9 @@ from timm.utils import unwrap_model
 from torch import Tensor, nn
 
 from dpn_plugin._distributed import Processes
-from dpn_plugin.backbones import Backbone
+from dpn_plugin.backbones import Backbone, head_modules
 from dpn_plugin.data import Batches, Transform
-from dpn_plugin.errors import unknown_name
+from dpn_plugin.errors import UserError, unknown_name
 from dpn_plugin.runs import Recipe
 from dpn_plugin.training.data import TrainingData
 
@@ -138,9 +138,31 @@ def create_task(
     if recipe.compile:
         task.compile()
     if processes.world > 1:
+        if recipe.freeze_epochs:
+            raise UserError("freeze_epochs is for one process, not for torchrun.")
         gpu = processes.device.type == "cuda"
         task.prepare_distributed([processes.device] if gpu else None)
     return task
+
+
+def freeze_all_but_head(task: GroupedTask, frozen: bool) -> None:
+    """
+    Train the classifier alone, or all layers again.
+
+    Frozen layers are in evaluation mode, so that statistics of batch norms stay as they are.
+
+    :param task: in training mode
+    :param frozen: whether the other layers are frozen
+    """
+    backbone = unwrap_model(task.get_trainable_module())
+    heads = head_modules(backbone.model)
+    own = {id(each) for head in heads for each in head.parameters()}
+    for parameter in backbone.parameters():
+        parameter.requires_grad_(not frozen or id(parameter) in own)
+    if frozen:
+        backbone.eval()
+        for head in heads:
+            head.train()
 
 
 def create_optimizer(task: GroupedTask, recipe: Recipe) -> torch.optim.Optimizer:
@@ -151,12 +173,15 @@ def create_optimizer(task: GroupedTask, recipe: Recipe) -> torch.optim.Optimizer
     """
     if recipe.optimizer not in list_optimizers():
         raise unknown_name("optimizer", recipe.optimizer, list_optimizers())
+    backbone = unwrap_model(task.get_trainable_module())
     return create_optimizer_v2(
-        unwrap_model(task.get_trainable_module()),
+        # only the timm model itself knows the order of its layers
+        backbone if recipe.layer_decay is None else backbone.model,
         opt=recipe.optimizer,
         lr=recipe.lr,
         momentum=recipe.momentum,
         weight_decay=recipe.weight_decay,
+        layer_decay=recipe.layer_decay,
     )
 
 

@@ -3,6 +3,7 @@
 import logging
 import time
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -29,7 +30,10 @@ from dpn_plugin.runs import (
     adapted_recipe,
     create_network,
     find_trained_network,
+    head_of,
+    is_frozen,
     load_as_it_is,
+    load_base,
     load_or_create_record,
     loss_options,
     method_of,
@@ -43,7 +47,7 @@ from dpn_plugin.runs import (
     write_run_record,
     write_weights,
 )
-from dpn_plugin.training.data import TrainingData, load_training_data
+from dpn_plugin.training.data import TrainingData, load_in_domain, load_training_data
 from dpn_plugin.training.monitor import SilentMonitor, TrainingMonitor
 from dpn_plugin.training.trainer import Trainer
 
@@ -88,8 +92,11 @@ def train(
     if record.finished and processes.broadcast(lambda: _has_intact_files(out, record)):
         return open_run(out)
     if data is None:
-        data = load_training_data(config, method, DatasetCache(root, base or Path()))
+        data = _load_data(config, method, DatasetCache(root, base or Path()), processes)
     _describe_data(record, data, out)
+    if data.features is not None and not record.base:
+        frozen = load_base(config, record.input_shape)
+        record.base, record.transform = frozen.sha256, frozen.transform
     if processes.primary:
         _log_resizing(config, record.input_shape)
     with stop_on_signals() as stop:
@@ -105,6 +112,18 @@ def train(
                     _train_network(trainer, network, record, out, monitor or SilentMonitor(), stop)
     processes.broadcast(lambda: _finalize(out, record, data, processes))
     return open_run(out)
+
+
+def _load_data(
+    config: TrainConfig, method: Method, datasets: DatasetCache, processes: Processes
+) -> TrainingData:
+    """Load the training data; for a frozen network, with features that are kept in memory."""
+    if not is_frozen(config):
+        return load_training_data(config, method, datasets)
+    samples, _ = load_in_domain(config, datasets)
+    base = load_base(config, tuple(samples.inputs.shape[1:]))
+    featurize = partial(base.as_points, device=processes.device)
+    return load_training_data(config, method, datasets, featurize)
 
 
 def _describe_data(record: RunRecord, data: TrainingData, out: Path) -> None:
@@ -142,7 +161,9 @@ def _finalize(out: Path, record: RunRecord, data: TrainingData, processes: Proce
     if not record.files or not _has_intact_files(out, record):
         record.files = write_history(out, record.networks)
     run = TrainedRun(out, record)
-    record.files[HELD_OUT_FILE] = write_held_out(run, data.held_out_parts, processes.device)
+    features = None if data.features is None else data.features.held_out_parts
+    held_out = write_held_out(run, data.held_out_parts, processes.device, features)
+    record.files[HELD_OUT_FILE] = held_out
     remove_checkpoints(out, record.config)
     record.finished = True
     write_run_record(out, record)
@@ -159,7 +180,11 @@ def _create_trainer(
     config = record.config
     seed = config.seed * 1000 + network.seed_offset
     torch.manual_seed(seed)
-    backbone = create_network(config, network, record.input_shape, data.num_classes)
+    points = data.features
+    if points is None:
+        backbone = create_network(config, network, record.input_shape, data.num_classes)
+    else:
+        backbone = head_of(config, network, points.train.inputs.shape[1], data.num_classes)
     if network.starts_from is not None:
         _load_start(backbone, out, record, network.starts_from, processes)
     if method.passes > 1:
@@ -169,8 +194,11 @@ def _create_trainer(
     return Trainer(
         backbone,
         _create_losses(config.recipe, network, backbone.num_classes),
-        data.for_network(network),
-        data.create_transform(backbone, own=config.has_given_weights),
+        (points or data).for_network(network),
+        # features are used as they are
+        data.create_transform(backbone, own=config.has_given_weights)
+        if points is None
+        else Transform((), ()),
         adapted_recipe(config.recipe, network),
         Checkpoints(out / CHECKPOINTS / network.name, owner),
         processes,
@@ -250,7 +278,8 @@ def _add_network(
     network: Network, found: NetworkRecord, transform: Transform, record: RunRecord, out: Path
 ) -> None:
     record.networks[network.name] = found
-    record.transform = transform
+    if not record.base:  # a head takes features; the record has the transform of images
+        record.transform = transform
     record.files = write_history(out, record.networks)
     write_run_record(out, record)
 

@@ -22,6 +22,7 @@ from dpn_plugin.training.task import (
     create_optimizer,
     create_schedule,
     create_task,
+    freeze_all_but_head,
     held_out_metrics,
     set_rate,
 )
@@ -130,6 +131,8 @@ class Trainer:
 
     def _begin_epoch(self, epoch: int) -> None:
         self.task.train()
+        if self.recipe.freeze_epochs:
+            freeze_all_but_head(self.task, frozen=epoch < self.recipe.freeze_epochs)
         set_epoch = getattr(self.criterion, "set_epoch", None)
         if callable(set_epoch):
             set_epoch(epoch)
@@ -148,7 +151,11 @@ class Trainer:
     def _seed_step(self) -> torch.Generator:
         entropy = [self.seed, self.step, self.processes.rank]
         seed = int(np.random.SeedSequence(entropy).generate_state(1)[0])
-        torch.manual_seed(seed)  # for dropout
+        # for dropout; torch.manual_seed formats a traceback for every other kind of device
+        if self.processes.device.type == "cpu":
+            torch.default_generator.manual_seed(seed)
+        else:
+            torch.manual_seed(seed)
         return torch.Generator().manual_seed(seed)
 
     def _add_to_sums(self, values: dict[str, float]) -> None:

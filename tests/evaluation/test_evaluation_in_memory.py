@@ -13,8 +13,8 @@ from torch.utils.data import DataLoader, TensorDataset
 from torchvision.models import resnet18
 
 import dpn_plugin
+from dpn_plugin.backbones import tensors_hash
 from dpn_plugin.errors import UserError, UserTypeError
-from dpn_plugin.evaluation.in_memory import weights_hash
 from dpn_plugin.metrics import RESULT_COLUMNS
 
 QUICK = ["energy", "knn", "mahalanobis-pp", "vim", "react", "odin"]
@@ -101,8 +101,8 @@ def test_every_set_passes_through_the_model_once() -> None:
         {"one": loader(30, 0.5, -1), "two": loader(20, 0.7, -1)},
         detectors=["energy", "msp", "dpn-mi"],
     )
-    # the first batch of 16 is used three more times to find the head
-    assert model.seen - (40 + 30 + 20) <= 4 * 16
+    # the first two samples are used a few more times to find the head
+    assert model.seen - (40 + 30 + 20) <= 8
 
 
 def test_detectors_that_do_not_apply_are_listed_with_the_reason() -> None:
@@ -147,9 +147,7 @@ def test_a_model_is_identified_by_its_weights_and_stays_as_it_was() -> None:
     with torch.no_grad():
         next(model.parameters()).add_(0.5)  # the object is the same, the model is not
     other = dpn_plugin.evaluate(model, **sets, detectors="energy")
-    assert (
-        other.attrs["weights"] != first.attrs["weights"] == weights_hash(copy.deepcopy(network()))
-    )
+    assert other.attrs["weights"] != first.attrs["weights"] == tensors_hash(network().state_dict())
     assert other.backbone.iloc[0] != first.backbone.iloc[0]
     assert not other.value.equals(first.value)
 

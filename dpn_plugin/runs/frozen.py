@@ -1,0 +1,97 @@
+"""Runs whose networks are heads on the features of given weights, which stay as they are."""
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+
+import torch
+from torch import Tensor
+
+from dpn_plugin.backbones import Backbone, base_hash, create_head
+from dpn_plugin.data import Batches, Samples, Transform
+from dpn_plugin.errors import UserError
+from dpn_plugin.runs.config import TrainConfig
+from dpn_plugin.runs.methods import Network, method_of
+from dpn_plugin.runs.networks import create_network
+
+_BATCH = 256
+#: said of every network that gets a new classifier, which a frozen one always does
+_NEW_HEAD = r"(?s).*starts from random weights"
+
+
+@dataclass(frozen=True)
+class FrozenBase:
+    """
+    A network that computes features and is not trained.
+
+    :param backbone: with a classifier that is not used
+    :param transform: what brings a batch of images to it
+    :param sha256: the hash of its weights, without the classifier
+    """
+
+    backbone: Backbone
+    transform: Transform
+    sha256: str
+
+    def features(self, samples: Samples, device: torch.device) -> Iterator[Tensor]:
+        """Return the features of all samples on the CPU, batch by batch."""
+        encoder = self.backbone.to(device).eval().encoder
+        for x, _ in Batches(samples, _BATCH, shuffle=False).epoch(0):
+            with torch.inference_mode():
+                yield encoder(self.transform(x.to(device))).float().cpu()
+
+    def as_points(self, samples: Samples, device: torch.device) -> Samples:
+        """Return the samples with their features in the place of images."""
+        return replace(samples, inputs=torch.cat(list(self.features(samples, device))))
+
+
+def is_frozen(config: TrainConfig) -> bool:
+    """Return whether a run trains heads alone."""
+    return config.recipe.freeze and method_of(config).trains
+
+
+def load_base(config: TrainConfig, shape: tuple[int, ...]) -> FrozenBase:
+    """
+    Return the network below the heads of a run.
+
+    :param config: the configuration of the run
+    :param shape: of one image, C x H x W
+    :raises UserError: if no weights are given, or they cannot be had
+    """
+    if not config.has_given_weights:
+        raise UserError(
+            "freeze keeps the weights that are given, and none are: use --pretrained or --weights "
+            "FILE (in a suite: pretrained = true or weights in [train])."
+        )
+    if len(shape) != 3:
+        raise UserError("freeze is for images: there are no given weights for points.")
+    # dropout belongs to the head: passes of mcdp must not change the features
+    recipe = config.recipe.model_copy(update={"drop_rate": 0.0})
+    config = config.model_copy(update={"recipe": recipe})
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=_NEW_HEAD)
+        # its own classifier is not used; a seed, because that must not depend on the caller
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)
+            backbone = create_network(config, Network("classifier", "ce"), shape, 2)
+    mean, std, interpolation, crop = backbone.preprocessing
+    size = (backbone.input_size[1], backbone.input_size[2])
+    transform = Transform(mean, std, size, interpolation, crop)
+    return FrozenBase(backbone.eval(), transform, base_hash(backbone))
+
+
+def head_of(config: TrainConfig, network: Network, width: int, num_classes: int) -> Backbone:
+    """
+    Return an untrained head, with weights from torch's random state.
+
+    :param config: the configuration of the run
+    :param network: which network of the method
+    :param width: of the features
+    :param num_classes: number of in-domain classes
+    """
+    make = partial(create_head, config.backbone, width)
+    head = config.recipe.head
+    # a recipe's drop_rate is that before the classifier, which the head is
+    drop_rate = head.drop_rate or config.recipe.drop_rate or 0.0
+    return make(2 if network.is_ood_classifier else num_classes, head.hidden, drop_rate)

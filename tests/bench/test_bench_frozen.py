@@ -1,0 +1,168 @@
+"""Heads on frozen features: trained in seconds, evaluated like whole networks."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import timm
+import torch
+from safetensors.torch import load_file, save_file
+from sklearn.datasets import load_digits
+from tiny_bench import DIGITS, bench, record, results, suite_file
+from tiny_runs import digits
+from torch.nn.functional import interpolate
+
+from dpn_plugin.backbones import WeightsFile
+from dpn_plugin.data import DatasetCache, SourceSpec
+from dpn_plugin.errors import UserError
+from dpn_plugin.runs import Predictor, Recipe, open_run
+from dpn_plugin.training import train
+
+CHANGES = {
+    "epochs = 2": "epochs = 20\nlr = 0.02\nimage_size = 32\nfreeze = true",
+    'stem = "small"\n': "",
+    'methods = ["baseline"]': 'methods = ["baseline", "oe", "dpn-minus", "mcdp", "deep-ensemble", '
+    '"binary", "edl"]',
+    '"dpn-mi"]': '"dpn-mi", "knn", "mahalanobis-pp", "vim", "react", "gram", "odin"]',
+}
+RUNS = "runs/test_resnet"
+
+
+@pytest.fixture(scope="module")
+def weights(tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("weights") / "base.safetensors"
+    torch.manual_seed(0)
+    model = timm.create_model("test_resnet", num_classes=9)
+    images = torch.from_numpy(load_digits().images[:300] / 8 - 1).float()[:, None]
+    images = interpolate(images.expand(-1, 3, -1, -1), (32, 32), mode="bilinear")
+    with torch.no_grad():
+        for _ in range(30):
+            model(images)  # random layers with fitted batch norms give features that separate
+    save_file(model.state_dict(), path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def done(weights: Path, tmp_path_factory) -> tuple[Path, object]:
+    folder = tmp_path_factory.mktemp("frozen")
+    out = folder / "out"
+    return out, bench(suite_file(folder, DIGITS, CHANGES), out, weights=weights)
+
+
+def frozen(weights: Path, method: str = "baseline", **recipe):
+    settings = {"epochs": 2, "batch_size": 32, "outlier_batch_size": 16, "freeze": True, **recipe}
+    return digits(
+        method,
+        weights=WeightsFile.at(weights),
+        network_size=32,
+        recipe=Recipe.named("small", **settings),
+    )
+
+
+def test_all_methods_have_figures_for_all_detectors(done) -> None:
+    out, _ = done
+    assert record(out)["not_run"] == [] or all(
+        each["method"] in ("mcdp", "deep-ensemble") for each in record(out)["not_run"]
+    )
+    table = results(out)
+    of_baseline = table[(table.method == "baseline") & (table.task == "ood")]
+    assert len(set(of_baseline.detector)) == 8
+    assert set(table.method) == set(record(out)["methods"])
+    accuracy = table[(table.method == "baseline") & (table.metric == "accuracy")].value.iloc[0]
+    assert accuracy > 0.5  # random features of digits are better than guessing, 0.2
+
+
+def test_run_folders_hold_heads_alone_and_refer_to_the_base_by_hash(done, weights: Path) -> None:
+    out, _ = done
+    head = load_file(out / RUNS / "baseline/seed-0/classifier.safetensors")
+    assert {name: tuple(each.shape) for name, each in head.items()} == {
+        "head.weight": (5, 96),
+        "head.bias": (5,),
+    }
+    bases = {open_run(path).record.base for path in (out / RUNS).glob("*/seed-0")}
+    assert len(bases) == 1
+    assert len(bases.pop()) == 64
+
+
+def test_features_of_every_set_are_stored_once_for_all_runs(done) -> None:
+    out, _ = done
+    keys = [
+        json.loads(path.read_text("utf-8"))["key"] for path in (out / "store").glob("*/entry.json")
+    ]
+    features = [key["data"] for key in keys if key["split"] == "features"]
+    # in-domain, its test part, outliers, four OOD sets: the runs split the same features
+    assert len(features) == len(set(features)) == 7
+
+
+@pytest.mark.parametrize(
+    "method", ["baseline", "mcdp", "deep-ensemble", "binary", "edl", "dpn-minus"]
+)
+def test_outputs_of_features_are_those_of_images(done, method: str) -> None:
+    run = open_run(done[0] / RUNS / method / "seed-0")
+    spec = SourceSpec.parse("sklearn:digits", "in_domain")
+    x = run.transform(DatasetCache("data", Path()).load(spec).inputs[:20])
+    predictor = Predictor(run)
+    with torch.inference_mode():
+        features = predictor.classifier.encoder(x)
+        whole, parts = predictor.outputs(x), predictor.outputs_of_features(features)
+    assert whole.keys() == parts.keys()
+    for name in whole:
+        torch.testing.assert_close(whole[name], parts[name], rtol=1e-4, atol=1e-5)
+
+
+def test_a_head_learns_what_scikit_learn_does_on_the_same_features(weights: Path, tmp_path) -> None:
+    from sklearn.linear_model import LogisticRegression
+
+    run = train(frozen(weights, epochs=100, lr=0.02, weight_decay=0.0), tmp_path, device="cpu")
+    data = DatasetCache("data", Path()).load(run.config.in_domain, in_domain=True)
+    with torch.inference_mode():
+        features = Predictor(run).classifier.encoder(run.transform(data.inputs)).numpy()
+    reference = LogisticRegression(C=100, max_iter=2000).fit(features, data.labels.numpy())
+    head = load_file(tmp_path / "classifier.safetensors")
+    ours = (features @ head["head.weight"].numpy().T + head["head.bias"].numpy()).argmax(1)
+    agreement = float(np.mean(ours == data.labels.numpy()))
+    assert agreement > reference.score(features, data.labels.numpy()) - 0.15
+
+
+def test_a_hidden_layer_and_dropout_belong_to_the_head(weights: Path, tmp_path) -> None:
+    config = frozen(weights, "mcdp", head={"hidden": 16, "drop_rate": 0.3})
+    run = train(config, tmp_path, device="cpu")
+    shapes = {tuple(each.shape) for each in load_file(tmp_path / "classifier.safetensors").values()}
+    assert shapes == {(16, 96), (16,), (7, 16), (7,)}
+    with torch.inference_mode():
+        outputs = Predictor(run).outputs(torch.randn(4, 3, 32, 32))
+    assert (outputs["mutual_information"] > 0).any()
+
+
+def test_lost_and_changed_base_weights_are_reported(weights: Path, tmp_path) -> None:
+    copy = tmp_path / "base.safetensors"
+    copy.write_bytes(weights.read_bytes())
+    run = train(frozen(copy), tmp_path / "run", device="cpu")
+    network = run.method.networks[0]
+    copy.unlink()
+    with pytest.raises(UserError, match=r"is a head on the weights .*base.safetensors.*no weights"):
+        run.load_network(network)
+    save_file(timm.create_model("test_resnet", num_classes=9).state_dict(), copy)
+    with pytest.raises(UserError, match=r"is a head on the weights .* have changed"):
+        run.load_network(network)
+
+
+def test_freezing_needs_weights(tmp_path) -> None:
+    recipe = Recipe.named("small", epochs=1, freeze=True)
+    with pytest.raises(UserError, match="--pretrained or --weights FILE"):
+        train(digits("baseline", recipe=recipe), tmp_path / "run", device="cpu")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_warm_up_changes_the_classifier_alone(weights: Path, tmp_path) -> None:
+    config = frozen(weights, freeze=False, epochs=1, freeze_epochs=1, layer_decay=0.8)
+    train(config, tmp_path / "warm-up", device="cpu")
+    before, after = load_file(weights), load_file(tmp_path / "warm-up/classifier.safetensors")
+    counted = [name for name in before if not name.endswith("num_batches_tracked")]
+    changed = {name for name in counted if not torch.equal(before[name], after[name])}
+    assert changed == {"fc.weight", "fc.bias"}
+    longer = frozen(weights, freeze=False, epochs=6, freeze_epochs=1, layer_decay=0.8, lr=0.01)
+    train(longer, tmp_path / "all", device="cpu")
+    after = load_file(tmp_path / "all/classifier.safetensors")
+    assert not torch.equal(before["conv1.0.weight"], after["conv1.0.weight"])
