@@ -5,9 +5,10 @@ from dpn_plugin.bench.check import check_plan, describe_resizings
 from dpn_plugin.bench.data import load_suite_data
 from dpn_plugin.bench.execution import LocalExecutor, PoolExecutor, RayExecutor
 from dpn_plugin.bench.paper import compare_with_paper, paper_figures
-from dpn_plugin.bench.plan import Plan, Request, make_plan
+from dpn_plugin.bench.plan import Plan, make_plan
 from dpn_plugin.bench.planned_run import PlannedRun
 from dpn_plugin.bench.record import BENCH_FILE, BenchRecord, DataRecord, read_bench_record
+from dpn_plugin.bench.request import Request
 from dpn_plugin.bench.sharing import count_trainings
 from dpn_plugin.bench.suite import Suite
 from dpn_plugin.bench.suite_files import copy_suite, load_suite, read_suite_text

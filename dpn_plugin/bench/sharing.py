@@ -62,9 +62,9 @@ def next_ready(waiting: Sequence[int], running: Iterable[int], runs: Sequence[Pl
 
 
 def count_trainings(runs: Iterable[PlannedRun]) -> tuple[int, int]:
-    """Return the number of networks of all runs, and how many of them are trained."""
+    """Return how many networks of all runs need a training, and how many trainings there are."""
     networks = shared = 0
     for run in runs:
-        networks += len(method_of(run.config).trained_networks)
+        networks += sum(each.is_trained for each in method_of(run.config).trained_networks)
         shared += len(run.shared)
     return networks, networks - shared

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dpn_plugin.cli.bench_tables import print_leaderboard, print_not_run, print_plan
 from dpn_plugin.cli.output import (
     DATA_ROOT,
     DataRootOption,
@@ -14,17 +15,15 @@ from dpn_plugin.cli.output import (
     WeightsOption,
     WorkersOption,
     print_note,
-    print_table,
     use_threads,
 )
 from dpn_plugin.cli.parsing import names
 from dpn_plugin.errors import UserError, unknown_name
 
 if TYPE_CHECKING:
-    from dpn_plugin.bench import Executor, Plan, PlannedRun
+    from dpn_plugin.bench import Executor
 
 _EXECUTORS = ("local", "ray")
-_LEADERBOARD_ROWS = 15
 
 
 def bench(
@@ -128,7 +127,7 @@ def bench(
     )
     plan = make_plan(request)
     if dry_run:
-        _print_plan(plan)
+        print_plan(plan)
         return
     chosen = make_executor(
         executor,
@@ -144,8 +143,8 @@ def bench(
         wrote_results = run_benchmark(plan, chosen, progress, command)
     if wrote_results:
         report = _update_report(out)
-        _print_leaderboard(out)
-        _print_not_run(out)
+        print_leaderboard(out)
+        print_not_run(out)
         typer.echo(f"Results: {out / 'results.csv'}\nReport:  {report}")
         if open_:
             _open_in_browser(report)
@@ -197,83 +196,3 @@ def _open_in_browser(report: Path) -> None:
 
     if not webbrowser.open(report.resolve().as_uri()):
         print_note("There is no browser to open the report with; BROWSER can name one.")
-
-
-def _print_plan(plan: "Plan") -> None:
-    from dpn_plugin.bench import (
-        check_plan,
-        count_trainings,
-        describe_resizings,
-        load_suite_data,
-    )
-    from dpn_plugin.evaluation import scorer_names
-    from dpn_plugin.runs import method_of
-
-    rows = []
-    for run in plan.runs:
-        config = run.config
-        wanted = scorer_names(method_of(config), plan.detectors)
-        missing = run.find_missing(plan.detectors, plan.tune)
-        left = f"{len(missing)} of {len(wanted)} detectors" if missing else "reuse"
-        key = config.backbone, run.method, str(config.seed)
-        rows.append([*key, _describe_training(run, plan), left])
-    columns = ["backbone", "method", "seed", "training", "evaluation"]
-    print_table(f"{plan.suite.title}: {len(plan.runs)} runs", columns, rows)
-    networks, trained = count_trainings(plan.runs)
-    if trained < networks:
-        typer.echo(f"{networks} networks, {trained} trainings: equal ones are trained once.")
-    typer.echo(f"Detectors: {', '.join(plan.detectors)}")
-    for each in plan.not_run:
-        typer.echo(f"Left out: {each.method}; {each.reason}.")
-    data = load_suite_data(plan, plan.skip_missing)
-    for name, reason in data.skipped.items():
-        typer.echo(f"Not run: test set {name}: {reason}")
-    for sentence in describe_resizings(plan, data):
-        typer.echo(f"Resized: {sentence}")
-    for each in check_plan(plan, data):
-        typer.echo(f"Not run: {each.detector or 'all'} on {each.backbone}: {each.reason}")
-
-
-def _describe_training(run: "PlannedRun", plan: "Plan") -> str:
-    """Return what is left to train, and which networks are copied from another run."""
-    from dpn_plugin.runs import method_of
-
-    state = run.find_training_state()
-    if state == "reuse" or not run.shared:
-        return state
-    owners = dict.fromkeys(plan.runs[index].method for index in run.shared.values())
-    networks = len(method_of(run.config).trained_networks)
-    rest = networks - len(run.shared)
-    return f"{state} {rest} of {networks}" if rest else f"copy {', '.join(owners)}"
-
-
-def _print_leaderboard(out: Path) -> None:
-    import pandas as pd
-
-    table = pd.read_csv(out / "leaderboard.csv")
-    shown = table.head(_LEADERBOARD_ROWS)
-    columns = ["backbone", "method", "detector", "Near-OOD AUROC", "Far-OOD AUROC", "ID ACC"]
-    rows = [[_cell(value) for value in row] for row in shown[columns].itertuples(index=False)]
-    print_table("Best by far-OOD AUROC (percent, mean over seeds)", columns, rows)
-    if len(shown) < len(table):
-        typer.echo(f"{len(shown)} of {len(table)} rows; all are in {out / 'leaderboard.csv'}.")
-
-
-def _print_not_run(out: Path) -> None:
-    """Print what has no figures and why, one line for each reason."""
-    from dpn_plugin.bench import read_bench_record
-
-    reasons: dict[tuple[str, str], list[str]] = {}
-    for each in read_bench_record(out).not_run:
-        parts = (each.detector, each.detector and "on", each.method, each.dataset)
-        title = " ".join(filter(None, parts))
-        reasons.setdefault((title, each.reason), []).append(str(each.seed))
-    for (title, reason), seeds in reasons.items():
-        runs = f" ({len(seeds)} runs)" if len(seeds) > 1 else ""
-        typer.echo(f"Not run: {title}{runs}: {reason}")
-
-
-def _cell(value: object) -> str:
-    if not isinstance(value, float):
-        return str(value)
-    return "-" if value != value else f"{value:.2f}"
