@@ -177,6 +177,6 @@ def test_two_at_once_and_ctrl_c(tmp_path: Path) -> None:
     assert f"Another dpn bench is at work in {tmp_path / 'out'}" in second.stderr
     assert child.exitcode == 130
     said = [line for line in (tmp_path / "stderr").read_text().splitlines() if line]
-    assert said[0].startswith("[1/9] ")
+    assert said[0].startswith("[1/11] ")
     assert len(said) == 2
     assert said[1].endswith("The same command goes on from there.")
