@@ -54,8 +54,8 @@ def bundle(
     """
     Fit and calibrate detectors: a trained run, ready for use.
 
-    The data of the run is read again. Images that are like the calibration data are rejected with
-    a probability of at most alpha.
+    The bundle holds all that an application needs. The data of the run is read again to make it.
+    Images that are like the calibration data are rejected with a probability of at most alpha.
     """
     rule = _rule(alpha, confidence, by_class)
     from dpn_plugin.deploy import BUNDLE_FILE, create_bundle, read_bundle_record
