@@ -6,8 +6,9 @@ Time frozen features and heads on them beside bare loops.
 computes the features of the same images with ``FrozenFeatures``, which stores them, and with a
 bare loop over a timm model; then trains the same head with the trainer and with a bare torch loop:
 one with a hidden layer of 256 units, and a linear one, whose steps take less than a millisecond, so
-that seeding, schedule and checks of every step show. Each pair is timed alternately on one thread in processor time; the ratios are printed. It
-exits with 1 if features differ or a ratio is below its limit.
+that seeding, schedule and checks of every step show. Each pair is timed alternately on one thread
+in processor time; the ratios are printed. It exits with 1 if features differ or a ratio is below
+its limit.
 """
 
 import argparse
