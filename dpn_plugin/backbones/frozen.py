@@ -27,7 +27,9 @@ class LinearHead(nn.Linear):
 
     def forward(self, features: Tensor) -> Tensor:
         """Return logits B x K."""
-        return super().forward(F.dropout(features, self.drop_rate, self.training))
+        if self.drop_rate:  # at a rate of 0, torch would still copy the features
+            features = F.dropout(features, self.drop_rate, self.training)
+        return super().forward(features)
 
 
 class HiddenHead(nn.Sequential):

@@ -60,7 +60,10 @@ def why_left_out(variant: Variant, suite: Suite) -> str | None:
         return "the suite has no outliers to train with"
     if not variant.trains and not (suite.train.pretrained or suite.train.weights):
         return NEEDS_WEIGHTS
-    drop_rate = suite.train.create_recipe(**variant.train).drop_rate
+    recipe = suite.train.create_recipe(**variant.train)
+    drop_rate = recipe.drop_rate
+    if recipe.freeze:  # dropout is that of the head, which has none of its own
+        drop_rate = recipe.head.drop_rate or recipe.drop_rate or 0.0
     if registry.load("methods", variant.method).passes > 1 and drop_rate == 0:
         return (
             f"passes with dropout need a network with dropout, and in the suite drop_rate is 0 "

@@ -39,6 +39,7 @@ from dpn_plugin.runs import (
     method_of,
     network_identity,
     open_run,
+    read_run_record,
     read_weights,
     remove_checkpoints,
     remove_leftovers,
@@ -90,6 +91,7 @@ def train(
         lambda: load_or_create_record(out, config, processes, force=force, is_ours=is_ours)
     )
     if record.finished and processes.broadcast(lambda: _has_intact_files(out, record)):
+        processes.broadcast(lambda: _update_path(out, record))
         return open_run(out)
     if data is None:
         data = _load_data(config, method, DatasetCache(root, base or Path()), processes)
@@ -112,6 +114,13 @@ def train(
                     _train_network(trainer, network, record, out, monitor or SilentMonitor(), stop)
     processes.broadcast(lambda: _finalize(out, record, data, processes))
     return open_run(out)
+
+
+def _update_path(out: Path, record: RunRecord) -> None:
+    """Record where the weights below a head are, if they have moved since."""
+    known = read_run_record(out)
+    if record.base and known is not None and known.config != record.config:
+        write_run_record(out, record)
 
 
 def _load_data(

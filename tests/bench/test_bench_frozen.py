@@ -140,9 +140,12 @@ def test_lost_and_changed_base_weights_are_reported(weights: Path, tmp_path) -> 
     copy.write_bytes(weights.read_bytes())
     run = train(frozen(copy), tmp_path / "run", device="cpu")
     network = run.method.networks[0]
-    copy.unlink()
+    moved = copy.rename(tmp_path / "moved.safetensors")
     with pytest.raises(UserError, match=r"is a head on the weights .*base.safetensors.*no weights"):
         run.load_network(network)
+    again = train(frozen(moved), tmp_path / "run", device="cpu")  # where it is now
+    assert again.weights_hash == run.weights_hash
+    assert again.load_network(network).num_classes == 7
     save_file(timm.create_model("test_resnet", num_classes=9).state_dict(), copy)
     with pytest.raises(UserError, match=r"is a head on the weights .* have changed"):
         run.load_network(network)
