@@ -13,6 +13,7 @@ from dpn_plugin.deploy.calibration import Calibration
 from dpn_plugin.deploy.images import Images, image_batches
 from dpn_plugin.deploy.keep import fit_again
 from dpn_plugin.deploy.record import (
+    BASE_FILE,
     CALIBRATION_FILE,
     FITTING_FILE,
     STATE_FILE,
@@ -162,11 +163,21 @@ def load_bundle(path: str | Path, device: str = "auto") -> Bundle:
     folder = Path(path)
     record = read_bundle_record(folder)
     warn_about_versions(folder, record)
-    scorer = BatchScorer(TrainedRun(folder, record.run), Processes.join(device).device)
+    scorer = BatchScorer(_run_of(folder, record), Processes.join(device).device)
     scorer.detectors = _load_detectors(folder, record, scorer)
     bundle = Bundle(folder, record, scorer, _load_calibrations(folder, record))
     _try(bundle)
     return bundle
+
+
+def _run_of(folder: Path, record: BundleRecord) -> TrainedRun:
+    """Return the run of a bundle; a frozen network below its heads is in the bundle, too."""
+    run = record.run
+    if run.base and run.config.weights is not None:
+        weights = run.config.weights.model_copy(update={"path": str(folder / BASE_FILE)})
+        config = run.config.model_copy(update={"weights": weights})
+        run = run.model_copy(update={"config": config})
+    return TrainedRun(folder, run)
 
 
 def _try(bundle: Bundle) -> None:

@@ -12,6 +12,8 @@ from dpn_plugin.errors import UserError
 from dpn_plugin.runs import PACKAGES, RunRecord
 
 BUNDLE_FILE = "bundle.json"
+#: the frozen network below the heads of a bundle
+BASE_FILE = "base.safetensors"
 CALIBRATION_FILE = "calibration.safetensors"
 STATE_FILE = "state.safetensors"
 FITTING_FILE = "fitting.safetensors"

@@ -7,9 +7,11 @@ from typing import Any
 from torch import Tensor
 
 from dpn_plugin._files import check_folder, creating_folder, file_hash, write_record
+from dpn_plugin.backbones import WeightsFile
 from dpn_plugin.deploy.calibration import Calibration
 from dpn_plugin.deploy.keep import Kept
 from dpn_plugin.deploy.record import (
+    BASE_FILE,
     BUNDLE_FILE,
     CALIBRATION_FILE,
     FITTING_FILE,
@@ -21,7 +23,7 @@ from dpn_plugin.deploy.record import (
 )
 from dpn_plugin.errors import UserError
 from dpn_plugin.evaluation import BINARY, detector_code
-from dpn_plugin.runs import TrainedRun, write_weights
+from dpn_plugin.runs import TrainedRun, load_base, read_weights, write_weights
 
 
 @dataclass
@@ -73,14 +75,22 @@ def write_bundle(out: Path, run: TrainedRun, content: BundleContent, *, replace:
     if not (out / BUNDLE_FILE).is_file():
         check_folder(out, "bundle")
     with creating_folder(out, replace=True) as folder:
-        for network in run.method.networks:
-            write_weights(
-                folder / f"{network.name}.safetensors", run.load_network(network).model.state_dict()
-            )
+        _write_networks(folder, run)
         _write_tensors(folder, content)
         files = {path.name: file_hash(path) for path in sorted(folder.iterdir())}
         write_record(folder / BUNDLE_FILE, _record(run, content, files))
     return out
+
+
+def _write_networks(folder: Path, run: TrainedRun) -> None:
+    """Write all that the networks consist of; for heads, also the frozen network below them."""
+    for network in run.method.networks:
+        file = f"{network.name}.safetensors"
+        known = run.record.networks[network.name]
+        write_weights(folder / file, read_weights(run.folder / file, known.sha256))
+    if run.record.base:
+        base = load_base(run.config, run.record.input_shape)
+        write_weights(folder / BASE_FILE, base.backbone.model.state_dict())
 
 
 def _write_tensors(folder: Path, content: BundleContent) -> None:
@@ -95,11 +105,15 @@ def _write_tensors(folder: Path, content: BundleContent) -> None:
 
 
 def _record(run: TrainedRun, content: BundleContent, files: dict[str, str]) -> BundleRecord:
-    # published weights are part of the bundle's own: nothing is downloaded when it is loaded
-    config = run.config.model_copy(update={"pretrained": False})
+    config = run.config
+    if run.record.base:  # nothing outside of the bundle is read when it is loaded
+        weights = WeightsFile(path=BASE_FILE, sha256=files[BASE_FILE])
+        config = config.model_copy(update={"pretrained": False, "weights": weights})
     networks = {
-        name: network.model_copy(update={"sha256": files[f"{name}.safetensors"]})
-        for name, network in run.record.networks.items()
+        each.name: run.record.networks[each.name].model_copy(
+            update={"sha256": files[f"{each.name}.safetensors"]}
+        )
+        for each in run.method.networks
     }
     return BundleRecord(
         run=run.record.model_copy(update={"config": config, "networks": networks}),

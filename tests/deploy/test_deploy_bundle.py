@@ -7,16 +7,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import timm
 import torch
 from bundles import DETECTORS, IMAGES, bundle_folder, tensors, trained_run
 from PIL import Image
+from safetensors.torch import save_file
 from tiny_runs import digits
 
 import dpn_plugin
+from dpn_plugin.backbones import WeightsFile
 from dpn_plugin.data import DatasetCache
 from dpn_plugin.deploy import DecisionRule, create_bundle, load_bundle
 from dpn_plugin.detectors import create_detector
 from dpn_plugin.errors import UserError
+from dpn_plugin.runs import Recipe
 from dpn_plugin.training import load_training_data, train
 
 ALL = [name for name in dpn_plugin.list_detectors() if name != "mcm"]
@@ -231,3 +235,19 @@ def test_a_bundle_holds_no_pickle_and_is_not_overwritten(tmp_path: Path) -> None
     (tmp_path / "mine" / "letter.txt").write_text("keep")
     with pytest.raises(UserError, match=r"letter\.txt"):
         create_bundle(trained_run(), ["dpn-mi"], tmp_path / "mine", replace=True, device="cpu")
+
+
+def test_a_bundle_of_a_frozen_run_holds_the_network_below_the_head(tmp_path: Path) -> None:
+    weights = tmp_path / "base.safetensors"
+    torch.manual_seed(0)
+    save_file(timm.create_model("test_resnet", num_classes=9).state_dict(), weights)
+    recipe = Recipe.named("small", epochs=2, batch_size=32, freeze=True, calibration=0.2)
+    config = digits("baseline", weights=WeightsFile.at(weights), network_size=32, recipe=recipe)
+    run = train(config, tmp_path / "run", device="cpu")
+    folder = create_bundle(run, ("knn", "dpn-maxp"), tmp_path / "bundle", device="cpu")
+    expected = load_bundle(folder, "cpu")(tensors(1, 2, 3))
+    weights.unlink()
+    found = load_bundle(folder, "cpu")(tensors(1, 2, 3))
+    assert torch.equal(found.detectors["knn"].score, expected.detectors["knn"].score)
+    with pytest.raises(UserError, match=r"base\.safetensors"):
+        run.load_network(run.method.networks[0])
