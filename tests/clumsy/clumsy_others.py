@@ -16,7 +16,7 @@ def _shows(line: str, says: str, **env: str) -> Case:
 
 SCORE = [
     refused("score", "Missing"),
-    refused("score digits.npz", "Missing option '--run'"),
+    refused("score digits.npz", "dpn score takes either --bundle or --run"),
     refused(_SCORE, "Missing argument"),
     refused("score --run no-such-run digits", "no-such-run holds no trained run"),
     refused("score --run photos digits", "holds no trained run"),

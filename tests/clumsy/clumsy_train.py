@@ -29,7 +29,7 @@ def _out(options: str, says: str) -> Case:
 
 
 NAMES = [
-    _points("--method basline", "Unknown method 'basline'. Did you mean 'baseline'?"),
+    _points("--method basline", "Unknown method 'basline'. Did you mean 'baseline'"),
     _points("--method ''", "Unknown method ''"),
     _points("--method baseline,oe", "Unknown method 'baseline,oe'"),
     _points("--method msp", "Unknown method 'msp'"),
@@ -124,7 +124,7 @@ ASSIGNMENTS = [
     _points("--set epoch=3", "Did you mean 'epochs'?"),
     _points("--set epochs=99999999999999", "epochs: "),
     _points("--set augmentation=3", "augmentation: "),
-    _points("--set augmentation.filp=true", "Did you mean 'flip'?"),
+    _points("--set augmentation.filp=true", "Did you mean 'flip'"),
     _points("--set schedule.sched=cosin", "schedule.sched: "),
     _points("--set drop_rate=1.5", "drop_rate: "),
     _points("--set hold_out=1", "hold_out: "),
