@@ -68,7 +68,7 @@ SUITES = [
     _suite("table-typo", "Did you mean 'in_domain'"),
     _suite("source-typo", "Did you mean 'source'?"),
     _suite("classes-typo", "Did you mean 'classes'?"),
-    _suite("train-typo", "Did you mean 'epochs'?"),
+    _suite("train-typo", "Did you mean 'epochs'"),
     _suite("backbone-typo", "Did you mean 'mlp_synthetic'"),
     _suite("recipe-typo", "Did you mean 'synthetic'?"),
     _suite("method-typo", "Did you mean 'baseline'"),
