@@ -1,56 +1,42 @@
 """From a configuration to a trained run."""
 
 import logging
-import time
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 
-import torch
-from torch import nn
-
 from dpn_plugin._distributed import Processes
-from dpn_plugin._files import file_hash, json_hash
-from dpn_plugin._signals import StopRequest, stop_on_signals
-from dpn_plugin.backbones import Backbone, check_name, describe_resizing, mc_dropout
-from dpn_plugin.data import DatasetCache, Transform
+from dpn_plugin._files import file_hash
+from dpn_plugin._signals import stop_on_signals
+from dpn_plugin.backbones import check_name, describe_resizing
+from dpn_plugin.data import DatasetCache
 from dpn_plugin.errors import UserError
-from dpn_plugin.plugins import registry
 from dpn_plugin.runs import (
-    CHECKPOINTS,
     HELD_OUT_FILE,
-    Checkpoints,
     Method,
-    Network,
-    NetworkRecord,
-    Recipe,
     RunRecord,
     TrainConfig,
     TrainedRun,
-    adapted_recipe,
-    create_network,
-    find_trained_network,
-    head_of,
     is_frozen,
-    load_as_it_is,
     load_base,
     load_or_create_record,
-    loss_options,
     method_of,
-    network_identity,
     open_run,
     read_run_record,
-    read_weights,
     remove_checkpoints,
-    remove_leftovers,
     write_held_out,
     write_history,
     write_run_record,
-    write_weights,
 )
 from dpn_plugin.training.data import TrainingData, load_in_domain, load_training_data
 from dpn_plugin.training.monitor import SilentMonitor, TrainingMonitor
-from dpn_plugin.training.trainer import Trainer
+from dpn_plugin.training.network import (
+    copy_network,
+    create_trainer,
+    keep_as_it_is,
+    take_folder,
+    train_network,
+)
 
 _log = logging.getLogger(__name__)
 
@@ -106,12 +92,12 @@ def train(
             if network.name in record.networks:
                 continue
             if not network.is_trained:
-                _keep_as_it_is(record, out, network, data, processes)
+                keep_as_it_is(record, out, network, data, processes)
             else:
-                trainer = _create_trainer(record, out, method, network, data, processes)
-                processes.broadcast(lambda: _take_folder(out, record))
-                if not _copy_network(trainer, network, record, out, siblings):
-                    _train_network(trainer, network, record, out, monitor or SilentMonitor(), stop)
+                trainer = create_trainer(record, out, method, network, data, processes)
+                processes.broadcast(lambda: take_folder(out, record))
+                if not copy_network(trainer, network, record, out, siblings):
+                    train_network(trainer, network, record, out, monitor or SilentMonitor(), stop)
     processes.broadcast(lambda: _finalize(out, record, data, processes))
     return open_run(out)
 
@@ -154,12 +140,6 @@ def _log_resizing(config: TrainConfig, shape: tuple[int, ...]) -> None:
         _log.info(cost)
 
 
-def _take_folder(out: Path, record: RunRecord) -> None:
-    """Write the record, once everything that a user may have got wrong has been checked."""
-    remove_leftovers(out, record)
-    write_run_record(out, record)
-
-
 def _has_intact_files(out: Path, record: RunRecord) -> bool:
     """Whether the files that can be written again without training are there, undamaged."""
     known = record.files
@@ -176,137 +156,3 @@ def _finalize(out: Path, record: RunRecord, data: TrainingData, processes: Proce
     remove_checkpoints(out, record.config)
     record.finished = True
     write_run_record(out, record)
-
-
-def _create_trainer(
-    record: RunRecord,
-    out: Path,
-    method: Method,
-    network: Network,
-    data: TrainingData,
-    processes: Processes,
-) -> Trainer:
-    config = record.config
-    seed = config.seed * 1000 + network.seed_offset
-    torch.manual_seed(seed)
-    points = data.features
-    if points is None:
-        backbone = create_network(config, network, record.input_shape, data.num_classes)
-    else:
-        backbone = head_of(config, network, points.train.inputs.shape[1], data.num_classes)
-    if network.starts_from is not None:
-        _load_start(backbone, out, record, network.starts_from, processes)
-    if method.passes > 1:
-        with mc_dropout(backbone):
-            pass  # a network without dropout is refused now, not after its training
-    owner = json_hash([config.identity(), record.code, record.data, network.name])
-    return Trainer(
-        backbone,
-        _create_losses(config.recipe, network, backbone.num_classes),
-        (points or data).for_network(network),
-        # features are used as they are
-        data.create_transform(backbone, own=config.has_given_weights)
-        if points is None
-        else Transform((), ()),
-        adapted_recipe(config.recipe, network),
-        Checkpoints(out / CHECKPOINTS / network.name, owner),
-        processes,
-        seed,
-    )
-
-
-def _keep_as_it_is(
-    record: RunRecord, out: Path, network: Network, data: TrainingData, processes: Processes
-) -> None:
-    """Write the network with the weights that are given, without training it."""
-    start, classes = time.monotonic(), data.train.classes
-    backbone = load_as_it_is(record.config, network, record.input_shape, classes)
-    transform = data.create_transform(backbone, own=True)
-
-    def save() -> None:
-        _take_folder(out, record)
-        network_record = NetworkRecord(
-            sha256=write_weights(out / f"{network.name}.safetensors", backbone.model.state_dict()),
-            identity=network_identity(record.config, network),
-            seconds=round(time.monotonic() - start, 1),
-            history=[],
-        )
-        _add_network(network, network_record, transform, record, out)
-
-    processes.broadcast(save)
-
-
-def _train_network(
-    trainer: Trainer,
-    network: Network,
-    record: RunRecord,
-    out: Path,
-    monitor: TrainingMonitor,
-    stop: StopRequest,
-) -> None:
-    start = time.monotonic()
-    weights = trainer.run(monitor, stop)
-
-    def save() -> None:
-        network_record = NetworkRecord(
-            sha256=write_weights(out / f"{network.name}.safetensors", weights),
-            identity=network_identity(record.config, network),
-            seconds=round(time.monotonic() - start, 1),
-            history=trainer.history,
-        )
-        _add_network(network, network_record, trainer.transform, record, out)
-        trainer.checkpoints.remove()
-
-    trainer.processes.broadcast(save)
-
-
-def _copy_network(
-    trainer: Trainer, network: Network, record: RunRecord, out: Path, siblings: Iterable[Path]
-) -> bool:
-    """Copy an equal network that another run has trained, and return whether there is one."""
-
-    def copy() -> bool:
-        identity = network_identity(record.config, network)
-        parts = {name: record.data[name] for name in trainer.data.parts}
-        found = find_trained_network((each for each in siblings if each != out), identity, parts)
-        if found is None:
-            return False
-        weights = read_weights(found.path, found.record.sha256)
-        sha256 = write_weights(out / f"{network.name}.safetensors", weights)
-        source = found.record.shared_from or "/".join(found.path.parts[-4:-1])
-        changes = {"sha256": sha256, "shared_from": source, "seconds": 0.0}
-        network_record = found.record.model_copy(update=changes)
-        _add_network(network, network_record, trainer.transform, record, out)
-        trainer.checkpoints.remove()
-        return True
-
-    return trainer.processes.broadcast(copy)
-
-
-def _add_network(
-    network: Network, found: NetworkRecord, transform: Transform, record: RunRecord, out: Path
-) -> None:
-    record.networks[network.name] = found
-    if not record.base:  # a head takes features; the record has the transform of images
-        record.transform = transform
-    record.files = write_history(out, record.networks)
-    write_run_record(out, record)
-
-
-def _load_start(
-    backbone: Backbone, out: Path, record: RunRecord, name: str, processes: Processes
-) -> None:
-    """Load the weights of another network of the run, which was trained before."""
-    # only the primary process adds networks to the record
-    sha256 = processes.broadcast(lambda: record.networks[name].sha256)
-    weights = read_weights(out / f"{name}.safetensors", sha256)
-    backbone.model.load_state_dict(weights)
-
-
-def _create_losses(
-    recipe: Recipe, network: Network, num_classes: int
-) -> tuple[nn.Module, nn.Module]:
-    """Return the objective for training and a second one, with its own state, for selection."""
-    options = loss_options(recipe, network) | {"num_classes": num_classes, "reduction": "none"}
-    training, selection = (registry.create_loss(network.loss, **options) for _ in range(2))
-    return training, selection

@@ -30,7 +30,7 @@ def check_same_results(undisturbed: Path, out: Path) -> None:
 @pytest.mark.parametrize(
     ("place", "call"),
     [
-        ("dpn_plugin.training.train.write_weights", 2),
+        ("dpn_plugin.training.network.write_weights", 2),
         ("dpn_plugin.outputs.store.creating_folder", 3),
         ("dpn_plugin.outputs.store.write_record", 2),
         ("dpn_plugin.evaluation.evaluate.detector_rows", 2),

@@ -54,8 +54,8 @@ def test_killed_after_a_step(step: int, uninterrupted: Path, tmp_path: Path) -> 
         ("dpn_plugin.runs.checkpoint.save_file", 4),
         ("dpn_plugin.runs.checkpoint.write_record", 2),
         ("dpn_plugin._files._sync", 6),
-        ("dpn_plugin.training.train.write_history", 1),
-        ("dpn_plugin.training.train.write_run_record", 2),
+        ("dpn_plugin.training.network.write_history", 1),
+        ("dpn_plugin.training.network.write_run_record", 2),
         ("dpn_plugin.training.train.write_held_out", 1),
     ],
 )
@@ -75,7 +75,7 @@ def test_killed_repeatedly(uninterrupted: Path, tmp_path: Path) -> None:
 def test_a_trained_network_is_not_trained_again(tmp_path: Path) -> None:
     config = points("deep-ensemble", options={"members": 2})
     train(config, tmp_path / "uninterrupted", device="cpu")
-    function = "dpn_plugin.training.train.write_weights"
+    function = "dpn_plugin.training.network.write_weights"
     assert run_in_child(train_and_die_in, config, tmp_path / "out", function, 2) == -signal.SIGKILL
     first = (tmp_path / "out" / "member-0.safetensors").stat().st_mtime_ns
     time.sleep(0.01)
