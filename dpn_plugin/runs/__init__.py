@@ -17,7 +17,7 @@ from dpn_plugin.runs.folder import (
     remove_leftovers,
     remove_run,
 )
-from dpn_plugin.runs.frozen import FrozenBase, head_of, is_frozen, load_base
+from dpn_plugin.runs.frozen import FrozenBase, View, head_of, is_frozen, load_base
 from dpn_plugin.runs.held_out import (
     HELD_OUT_FILE,
     predict_logits,
@@ -67,6 +67,7 @@ __all__ = [
     "TrainedNetwork",
     "TrainedRun",
     "TrainerState",
+    "View",
     "adapted_recipe",
     "check_options",
     "create_network",

@@ -84,6 +84,8 @@ class Recipe(BaseModel):
     :param amp: bfloat16 in the network; losses stay float32
     :param freeze: keep the given weights; only a head on their features is trained
     :param head: the head on frozen features, ``"linear"`` or ``{hidden = 256, drop_rate = 0.3}``
+    :param views: so many augmented views of the training data are passed through a frozen network,
+        and epochs take turns; the images themselves, if 1
     :param layer_decay: the factor of the learning rate from each layer to the one before, timm's
         ``layer_decay``; for fine-tuning given weights
     :param freeze_epochs: so many first epochs train the classifier alone
@@ -114,6 +116,7 @@ class Recipe(BaseModel):
     compile: bool = False
     freeze: bool = False
     head: Head = Head()
+    views: int = Field(1, ge=1, le=1000)
     layer_decay: float | None = Field(None, gt=0, le=1)
     freeze_epochs: int = Field(0, ge=0, le=MOST_EPOCHS)
 

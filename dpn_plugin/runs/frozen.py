@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from dpn_plugin.backbones import Backbone, base_hash, create_head
-from dpn_plugin.data import Batches, Samples, Transform
+from dpn_plugin.data import Augmentation, Batches, Samples, Transform
 from dpn_plugin.errors import UserError
 from dpn_plugin.runs.config import TrainConfig
 from dpn_plugin.runs.methods import Network, method_of
@@ -18,6 +18,25 @@ from dpn_plugin.runs.networks import create_network
 _BATCH = 256
 #: said of every network that gets a new classifier, which a frozen one always does
 _NEW_HEAD = r"(?s).*starts from random weights"
+
+
+@dataclass(frozen=True)
+class View:
+    """
+    One augmented view of a data set; the same for all methods and seeds.
+
+    :param number: decides the random numbers
+    :param augmentation: of the images
+    """
+
+    number: int
+    augmentation: Augmentation
+
+    def batches(self, samples: Samples) -> Iterator[Tensor]:
+        """Return the augmented images, batch by batch."""
+        generator = torch.Generator().manual_seed(self.number)
+        for x, _ in Batches(samples, _BATCH, shuffle=False).epoch(0):
+            yield self.augmentation(x, generator)
 
 
 @dataclass(frozen=True)
@@ -34,16 +53,20 @@ class FrozenBase:
     transform: Transform
     sha256: str
 
-    def features(self, samples: Samples, device: torch.device) -> Iterator[Tensor]:
-        """Return the features of all samples on the CPU, batch by batch."""
+    def features(
+        self, samples: Samples, device: torch.device, view: View | None = None
+    ) -> Iterator[Tensor]:
+        """Return the features of all samples, or of a view, on the CPU, batch by batch."""
         encoder = self.backbone.to(device).eval().encoder
-        for x, _ in Batches(samples, _BATCH, shuffle=False).epoch(0):
+        for x in (view or View(0, Augmentation())).batches(samples):
             with torch.inference_mode():
                 yield encoder(self.transform(x.to(device))).float().cpu()
 
-    def as_points(self, samples: Samples, device: torch.device) -> Samples:
-        """Return the samples with their features in the place of images."""
-        return replace(samples, inputs=torch.cat(list(self.features(samples, device))))
+    def as_points(
+        self, samples: Samples, view: View | None = None, *, device: torch.device
+    ) -> Samples:
+        """Return the samples, or a view of them, with features in the place of images."""
+        return replace(samples, inputs=torch.cat(list(self.features(samples, device, view))))
 
 
 def is_frozen(config: TrainConfig) -> bool:

@@ -1,15 +1,12 @@
 """The data of a training run: what trains it, selects its weights and calibrates thresholds."""
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import torch
-from torch import Tensor
 
-from dpn_plugin._distributed import Processes
 from dpn_plugin.backbones import Backbone
 from dpn_plugin.data import (
-    Batches,
     DatasetCache,
     Samples,
     SourceSpec,
@@ -24,7 +21,14 @@ from dpn_plugin.data import (
 )
 from dpn_plugin.errors import UserError, choices
 from dpn_plugin.plugins import registry
-from dpn_plugin.runs import Method, Network, Recipe, TrainConfig
+from dpn_plugin.runs import Method, Network, TrainConfig, View
+
+
+class Featurize(Protocol):
+    """Replaces images by features, see :class:`~dpn_plugin.runs.FrozenBase`."""
+
+    def __call__(self, samples: Samples, view: View | None = None, /) -> Samples:
+        """Return the samples, or a view of them, with features in the place of images."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,8 @@ class TrainingData:
     :param held_out_outliers: OOD samples for selection
     :param calibration: in-domain samples that neither train, nor select, nor fit a detector
     :param features: the same samples with features of a frozen network as inputs
+    :param views: the training samples again, with features of augmented images, for the epochs
+        in turn
     """
 
     train: Samples
@@ -46,6 +52,7 @@ class TrainingData:
     held_out_outliers: Samples | None = None
     calibration: Samples | None = None
     features: "TrainingData | None" = None
+    views: tuple["TrainingData", ...] = ()
 
     @property
     def num_classes(self) -> int:
@@ -64,6 +71,10 @@ class TrainingData:
 
     def for_network(self, network: Network) -> "TrainingData":
         """Return the samples that ``network`` is trained on, with the labels that it learns."""
+        views = tuple(each.for_network(network) for each in self.views)
+        return replace(self._for_network(network), views=views)
+
+    def _for_network(self, network: Network) -> "TrainingData":
         if not network.uses_outliers:
             return replace(self, outliers=None, held_out_outliers=None)
         if not network.is_ood_classifier:
@@ -100,51 +111,6 @@ class TrainingData:
         return {name: fingerprint(samples) for name, samples in self.parts.items()}
 
 
-class PairedBatches:
-    """
-    In-domain and outlier batches side by side, in an order that follows from seed and step.
-
-    An epoch is one pass over the in-domain data; outliers continue beside it.
-
-    :param data: the training data
-    :param recipe: the sizes of the batches of each process
-    :param processes: which share every batch
-    :param seed: of the order
-    """
-
-    def __init__(self, data: TrainingData, recipe: Recipe, processes: Processes, seed: int) -> None:
-        rank, world = processes.rank, processes.world
-        #: the first so many samples of every batch are in-domain
-        self.in_domain_size = size = min(recipe.batch_size, len(data.train) // world)
-        self.in_domain = Batches(
-            data.train, size, shuffle=True, seed=seed, rank=rank, world=world, drop_last=True
-        )
-        self.outliers = None
-        if data.outliers is not None:
-            size = recipe.outlier_batch_size
-            self.outliers = Batches(
-                data.outliers, size, shuffle=True, seed=seed + 1, rank=rank, world=world
-            )
-
-    def __len__(self) -> int:
-        """Steps in an epoch."""
-        return len(self.in_domain)
-
-    def rest_of(self, epoch: int, step: int) -> Iterator[tuple[Tensor, Tensor]]:
-        """
-        Return inputs and labels of the remaining steps of an epoch.
-
-        :param epoch: number of the epoch
-        :param step: steps done since the start of the training
-        """
-        in_domain = self.in_domain.epoch(epoch, step - epoch * len(self))
-        if self.outliers is None:
-            yield from in_domain
-            return
-        for (x, y), (x_out, y_out) in zip(in_domain, self.outliers.forever(step), strict=False):
-            yield torch.cat([x, x_out]), torch.cat([y, y_out])
-
-
 def load_in_domain(config: TrainConfig, datasets: DatasetCache) -> tuple[Samples, Samples | None]:
     """
     Return the in-domain samples for training and selection, and those kept back for tests.
@@ -165,7 +131,7 @@ def load_training_data(
     config: TrainConfig,
     method: Method,
     datasets: DatasetCache,
-    featurize: Callable[[Samples], Samples] | None = None,
+    featurize: Featurize | None = None,
 ) -> TrainingData:
     """
     Load the data of a training run.
@@ -185,22 +151,40 @@ def load_training_data(
         data = replace(data, calibration=load_calibration(config.calibration, samples, datasets))
         named = "calibration", config.calibration, data.calibration
         check_calibration(named, [("in_domain", config.in_domain, samples)])
+    outliers = None
+    if method.needs_outliers:
+        outliers = _load_outliers(config, method, (samples, data.calibration), datasets)
     if featurize is not None:
-        features = split_in_domain(featurize(samples), config)
+        features = _feature_data(config, samples, outliers, featurize)
         if config.calibration is not None and data.calibration is not None:
             features = replace(features, calibration=featurize(data.calibration))
         data = replace(data, features=features)
-    if not method.needs_outliers:
+    return _with_outliers(data, outliers, config)
+
+
+def _feature_data(
+    config: TrainConfig, samples: Samples, outliers: Samples | None, featurize: Featurize
+) -> TrainingData:
+    """Return the training data with features, and its views if there are several."""
+    recipe = config.recipe
+
+    def divided(number: int | None) -> TrainingData:
+        own = other = None
+        if number is not None:
+            own = View(number, recipe.augmentation)
+            other = View(number, recipe.outlier_augmentation or recipe.augmentation)
+        points = None if outliers is None else featurize(outliers, other)
+        return _with_outliers(split_in_domain(featurize(samples, own), config), points, config)
+
+    views = tuple(divided(number) for number in range(recipe.views)) if recipe.views > 1 else ()
+    return replace(divided(None), views=views)
+
+
+def _with_outliers(
+    data: TrainingData, outliers: Samples | None, config: TrainConfig
+) -> TrainingData:
+    if outliers is None:
         return data
-    outliers = _load_outliers(config, method, (samples, data.calibration), datasets)
-    data = _with_outliers(data, outliers, config)
-    if featurize is not None and data.features is not None:
-        features = _with_outliers(data.features, featurize(outliers), config)
-        data = replace(data, features=features)
-    return data
-
-
-def _with_outliers(data: TrainingData, outliers: Samples, config: TrainConfig) -> TrainingData:
     kept, held_out_outliers = hold_out(outliers, config.recipe.hold_out, config.seed)
     return replace(data, outliers=kept, held_out_outliers=held_out_outliers)
 

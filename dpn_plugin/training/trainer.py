@@ -15,8 +15,9 @@ from dpn_plugin.backbones import Backbone
 from dpn_plugin.data import Transform
 from dpn_plugin.errors import UserError
 from dpn_plugin.runs import Checkpoints, EpochRecord, Recipe, TrainerState
-from dpn_plugin.training.data import PairedBatches, TrainingData
+from dpn_plugin.training.data import TrainingData
 from dpn_plugin.training.monitor import StepMetrics, TrainingMonitor
+from dpn_plugin.training.paired_batches import PairedBatches
 from dpn_plugin.training.task import (
     NonFinite,
     create_optimizer,
@@ -141,7 +142,7 @@ class Trainer:
         phase = self.recipe.fine_tune if epoch >= self.recipe.epochs else None
         augmentation = (phase or self.recipe).augmentation
         of_outliers = self.recipe.outlier_augmentation
-        if of_outliers is None or self.batches.outliers is None:
+        if of_outliers is None or not self.batches.outliers:
             return augmentation(inputs, generator)
         # by position: the labels of an in-domain/OOD classifier do not show which are outliers
         count = self.batches.in_domain_size

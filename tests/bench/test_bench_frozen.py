@@ -13,11 +13,13 @@ from tiny_bench import DIGITS, bench, record, results, suite_file
 from tiny_runs import digits
 from torch.nn.functional import interpolate
 
+from dpn_plugin._distributed import Processes
 from dpn_plugin.backbones import WeightsFile
-from dpn_plugin.data import DatasetCache, SourceSpec
+from dpn_plugin.data import DatasetCache, Samples, SourceSpec
 from dpn_plugin.errors import UserError
 from dpn_plugin.runs import Predictor, Recipe, open_run
-from dpn_plugin.training import train
+from dpn_plugin.training import TrainingData, train
+from dpn_plugin.training.paired_batches import PairedBatches
 
 CHANGES = {
     "epochs = 2": "epochs = 20\nlr = 0.02\nimage_size = 32\nfreeze = true",
@@ -169,3 +171,29 @@ def test_a_warm_up_changes_the_classifier_alone(weights: Path, tmp_path) -> None
     train(longer, tmp_path / "all", device="cpu")
     after = load_file(tmp_path / "all/classifier.safetensors")
     assert not torch.equal(before["conv1.0.weight"], after["conv1.0.weight"])
+
+
+def test_views_are_stored_for_all_runs_and_used_in_turn(weights: Path, tmp_path) -> None:
+    changes = {**CHANGES, "epochs = 2": "epochs = 4\nimage_size = 32\nfreeze = true\nviews = 2"}
+    suite = suite_file(tmp_path, DIGITS, changes)
+    out, methods = tmp_path / "out", ("baseline", "oe")
+    bench(suite, out, weights=weights, methods=methods, detectors=("dpn-mi",), seeds=2, limit=100)
+    keys = [
+        json.loads(path.read_text("utf-8"))["key"] for path in (out / "store").glob("*/entry.json")
+    ]
+    views = [key["extra"]["view"]["number"] for key in keys if "view" in key["extra"]]
+    assert sorted(views) == [0, 0, 1, 1]  # of in-domain data and of outliers, for all four runs
+
+
+def test_an_epoch_uses_one_view() -> None:
+    points = [torch.full((20, 3), float(value)) for value in (1, 2)]
+    labels = torch.arange(20) % 2
+    parts = [Samples(each, labels, "view", ("a", "b")) for each in points]
+    views = tuple(TrainingData(each, each, outliers=each) for each in parts)
+    plain = Samples(torch.zeros(20, 3), labels, "plain", ("a", "b"))
+    data = TrainingData(plain, plain, outliers=plain, views=views)
+    recipe = Recipe.named("small", batch_size=5, outlier_batch_size=5)
+    batches = PairedBatches(data, recipe, Processes.join("cpu"), seed=0)
+    for epoch, value in enumerate((1, 2, 1)):
+        for x, _ in batches.rest_of(epoch, epoch * len(batches)):
+            assert set(x.flatten().tolist()) == {value}
