@@ -24,7 +24,7 @@ def _no_plan(options: str, says: str, **env: str) -> Case:
 
 
 NAMES = [
-    refused("bench digit", "Did you mean 'digits'?"),
+    refused("bench digit", "Did you mean 'digits'"),
     refused("bench ''", "Unknown suite ''"),
     refused("bench no-such.toml", "There is no suite file 'no-such.toml'"),
     refused("bench ./no-such.toml", "There is no suite file './no-such.toml'"),
@@ -166,8 +166,8 @@ SUITE_COMMAND = [
     done("suite show points.toml", "synthetic:gaussians", writes=""),
     done("suite copy digits new.toml", "new.toml", writes="new.toml"),
     done("suite copy digits 'new/my suite.toml'", "my suite.toml"),
-    refused("suite show digts", "Did you mean 'digits'?"),
-    refused("suite copy digts new.toml", "Did you mean 'digits'?"),
+    refused("suite show digts", "Did you mean 'digits'"),
+    refused("suite copy digts new.toml", "Did you mean 'digits'"),
     refused("suite copy digits points.toml", "points.toml"),
     refused("suite copy digits photos", "photos"),
     refused("suite copy digits notes.txt", "notes.txt"),
