@@ -42,7 +42,7 @@ def training_progress() -> Iterator["TrainingMonitor | None"]:
 @contextmanager
 def image_progress(total: int) -> Iterator[Callable[[int], None]]:
     """
-    Give a function that is told how many of the images are done; on a terminal it shows a bar.
+    Give a function that takes the number of images done so far; on a terminal it shows a bar.
 
     :param total: how many there are
     """

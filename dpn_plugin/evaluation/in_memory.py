@@ -1,4 +1,4 @@
-"""The evaluation of a model and loaders that exist in memory, trained by whoever."""
+"""The evaluation of a model and loaders that exist in memory."""
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Networks of equal configuration are trained once, whoever carries out the runs."""
+"""Networks of equal configuration are trained once by every executor."""
 
 from pathlib import Path
 
