@@ -48,7 +48,7 @@ def test_killed_in_a_function(place: str, call: int, undisturbed: Path, tmp_path
 
 def test_killed_repeatedly(undisturbed: Path, tmp_path: Path) -> None:
     suite = undisturbed / "mine.toml"
-    assert kill_repeatedly(bench_on_one_thread, suite, tmp_path, seconds=0.4)
+    assert kill_repeatedly(bench_on_one_thread, suite, tmp_path, seconds=0.05)
     check_same_results(undisturbed, tmp_path)
 
 

@@ -68,7 +68,7 @@ def test_killed_while_writing(
 
 
 def test_killed_repeatedly(uninterrupted: Path, tmp_path: Path) -> None:
-    assert kill_repeatedly(train_on_one_thread, digits(), tmp_path, seconds=0.5)
+    assert kill_repeatedly(train_on_one_thread, digits(), tmp_path, seconds=0.05)
     check_ends_like(tmp_path, uninterrupted)
 
 
