@@ -2,7 +2,8 @@
 
 from dpn_plugin.data.augment import Augmentation
 from dpn_plugin.data.batches import Batches
-from dpn_plugin.data.dataset_cache import DatasetCache
+from dpn_plugin.data.dataset_cache import DatasetCache, SharedSets
+from dpn_plugin.data.decoding import default_workers
 from dpn_plugin.data.drop_shared import DistinctTests, drop_shared
 from dpn_plugin.data.hashes import fingerprint, row_hashes
 from dpn_plugin.data.image_files import find_image_files, load_image_files
@@ -39,6 +40,7 @@ __all__ = [
     "LazyImages",
     "MappedImages",
     "Samples",
+    "SharedSets",
     "SourceSpec",
     "StorageOptions",
     "StoredImages",
@@ -50,6 +52,7 @@ __all__ = [
     "check_no_overlap",
     "check_set_aside",
     "chunks",
+    "default_workers",
     "drop_shared",
     "find_image_files",
     "fingerprint",

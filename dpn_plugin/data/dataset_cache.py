@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from dpn_plugin.data.inputs import MappedImages
 from dpn_plugin.data.loading import Selection, select, taken_hints
@@ -10,6 +10,9 @@ from dpn_plugin.data.samples import Samples
 from dpn_plugin.data.spec import SourceSpec
 from dpn_plugin.data.storage import ImageStore, StorageOptions
 from dpn_plugin.plugins import registry
+
+SharedSets: TypeAlias = Mapping[tuple[Any, ...], Samples]
+"""Data sets in mapped files, which one process can hand to another without their pixels."""
 
 
 class DatasetCache:
@@ -27,7 +30,7 @@ class DatasetCache:
         root: str | Path,
         base: str | Path | None = None,
         storage: StorageOptions | None = None,
-        shared: Mapping[tuple[Any, ...], Samples] | None = None,
+        shared: SharedSets | None = None,
     ) -> None:
         self.root, self.base = root, base
         self._store = ImageStore(storage or StorageOptions())
@@ -74,7 +77,7 @@ class DatasetCache:
         return self._loaded[key]
 
     @property
-    def shared(self) -> dict[tuple[Any, ...], Samples]:
+    def shared(self) -> SharedSets:
         """The data sets that lie in mapped files, which another process need not load again."""
         found = self._loaded.items()
         return {key: each for key, each in found if isinstance(each.inputs, MappedImages)}

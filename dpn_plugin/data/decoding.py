@@ -126,5 +126,5 @@ def _worker_died(error: Exception, name: str) -> Exception:
         return error
     return UserError(
         f"A worker process that decodes images of {name} was killed; the system does so when "
-        "memory runs out. Use fewer of them: --workers 1, or 0 to decode in the main process."
+        "memory runs out. Use fewer of them: --loaders 1, or 0 to decode in the main process."
     )

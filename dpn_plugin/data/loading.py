@@ -1,5 +1,6 @@
 """From a specification to samples."""
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -105,7 +106,11 @@ class Selection:
         decoder = source.decoder(self.indices, image_size, channels, skip)
         inputs, kept = store.load(decoder, self.spec.name, skip)
         labels = self.labels[self.indices[kept]]
-        damaged = len(self.indices) - len(kept)
+        if damaged := len(self.indices) - len(kept):
+            warnings.warn(
+                f"{damaged} of the {len(self.indices)} files of {self.spec.name} cannot be read "
+                "and were left out (skip_damaged = true)."
+            )
         return Samples(inputs, labels, source.name, source.classes, damaged)
 
     def _fitted(
