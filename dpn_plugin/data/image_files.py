@@ -4,6 +4,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 import torch
 from PIL import Image, TiffImagePlugin, WebPImagePlugin  # noqa: F401  # register their formats
@@ -100,21 +101,24 @@ class _ImageReader:
         return open_image(self.files[index]), int(self.labels[index])
 
 
-def open_image(path: str) -> Image.Image:
+def open_image(content: str | BinaryIO, name: str = "") -> Image.Image:
     """
     Return an image that is read to its end.
 
-    :param path: the file
+    :param content: the path of a file, or a file that is open
+    :param name: what messages call it; its path if not given
     :raises UserError: if it is missing, damaged, or not of a known format
     """
     try:
-        if not os.path.isfile(path):  # reading a named pipe would block
-            raise OSError("it is not a file" if os.path.exists(path) else "there is no such file")
-        with Image.open(path, formats=_FORMATS) as image:
+        if isinstance(content, str) and not os.path.isfile(content):
+            # reading a named pipe would block
+            exists = os.path.exists(content)
+            raise OSError("it is not a file" if exists else "there is no such file")
+        with Image.open(content, formats=_FORMATS) as image:
             image.load()
     # a damaged file makes Pillow raise all kinds of errors, SyntaxError and struct.error too
     except Exception as error:
-        raise UserError(f"{path} is not a readable image: {error}") from error
+        raise UserError(f"{name or content} is not a readable image: {error}") from error
     return image
 
 
