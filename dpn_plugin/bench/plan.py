@@ -1,7 +1,7 @@
 """What a benchmark will do: its runs, each a network trained with a method and a seed."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from dpn_plugin._files import check_folder
@@ -20,11 +20,13 @@ from dpn_plugin.bench.sharing import find_shared
 from dpn_plugin.bench.suite import MOST_SEEDS, Suite
 from dpn_plugin.bench.suite_files import load_suite
 from dpn_plugin.bench.variants import Variant, find_variants, folder_name, label_of
-from dpn_plugin.data import SourceSpec
+from dpn_plugin.data import SourceSpec, StorageOptions
 from dpn_plugin.detectors import find_detectors
 from dpn_plugin.errors import UserError
 from dpn_plugin.runs import TrainConfig, check_options, open_run
 
+#: the folder of decoded images, in that of the benchmark
+CACHE = "cache"
 #: share of the in-domain data kept back for tests if a suite names no test data
 TEST_SHARE = 0.2
 
@@ -47,6 +49,7 @@ class Plan:
     :param limit: the largest number of samples of every set
     :param not_run: methods that are left out, and why
     :param skip_missing: leave out OOD test sets that are missing
+    :param storage: where decoded images are kept
     """
 
     name: str
@@ -63,6 +66,7 @@ class Plan:
     skip_missing: bool = False
     data_root: Path = Path("data")
     device: str = "auto"
+    storage: StorageOptions = field(default_factory=StorageOptions)
 
     def moved(self, out: Path, trained: Path | None = None) -> "Plan":
         """
@@ -79,7 +83,14 @@ class Plan:
             )
             for run in self.runs
         )
-        return replace(self, out=out, runs=runs)
+        storage = self.storage
+        if storage.folder is not None:
+            storage = replace(storage, folder=out / CACHE)
+        return replace(self, out=out, runs=runs, storage=storage)
+
+    def without_cache(self) -> "Plan":
+        """Return the plan with decoded images in memory, for a process that may write no file."""
+        return replace(self, storage=replace(self.storage, folder=None))
 
     def without_sets(self, names: Collection[str]) -> "Plan":
         """Return the plan without the named OOD test sets; all others are then required."""
@@ -123,6 +134,7 @@ def make_plan(request: Request) -> Plan:
         skip_missing=request.skip_missing,
         data_root=request.data_root,
         device=request.device,
+        storage=StorageOptions(request.out / CACHE, request.cache_memory, request.loaders),
     )
 
 
@@ -133,7 +145,7 @@ def _check_folder(request: Request, name: str) -> None:
         suite = read_bench_record(out).suite
     except UserError:  # our record may be damaged or missing, or another program's
         if not any(out.glob("runs/*/*/*/*.json")):
-            check_folder(out, "benchmark", ignored=[Path(request.suite)])
+            check_folder(out, "benchmark", ignored=[Path(request.suite), out / CACHE])
     else:
         if suite != name:
             raise UserError(

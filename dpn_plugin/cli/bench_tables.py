@@ -40,7 +40,7 @@ def print_plan(plan: "Plan") -> None:
     typer.echo(f"Detectors: {', '.join(plan.detectors)}")
     for each in plan.not_run:
         typer.echo(f"Left out: {each.method}; {each.reason}.")
-    data = load_suite_data(plan, plan.skip_missing)
+    data = load_suite_data(plan.without_cache(), plan.skip_missing)
     for name, reason in data.skipped.items():
         typer.echo(f"Not run: test set {name}: {reason}")
     for sentence in describe_resizings(plan, data):
