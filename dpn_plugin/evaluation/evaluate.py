@@ -1,14 +1,11 @@
 """The evaluation of one trained run with every detector, or with those that are missing."""
 
-import re
 import time
 from collections.abc import Callable, Collection, Sequence
-from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 
-import torch
-
+from dpn_plugin.evaluation.peak_memory import PeakMemory
 from dpn_plugin.evaluation.plane import PLANE_SETS
 from dpn_plugin.evaluation.reasons import why_not_run
 from dpn_plugin.evaluation.record import (
@@ -29,47 +26,11 @@ from dpn_plugin.evaluation.rows import (
 )
 from dpn_plugin.evaluation.sample_record import has_samples, write_samples
 from dpn_plugin.evaluation.samples import choose_samples, has_images
-from dpn_plugin.evaluation.scorers import Scorer, create_scorer, scorer_names
+from dpn_plugin.evaluation.scorers import DetectorScorer, Scorer, create_scorer, scorer_names
+from dpn_plugin.evaluation.shared_scores import score_together
 from dpn_plugin.evaluation.warning_collector import WarningCollector
 from dpn_plugin.outputs import CALIBRATION, RunOutputs
 from dpn_plugin.runs import diagnose
-
-
-class PeakMemory:
-    """
-    The peak of memory since this object was created, above what was in use then.
-
-    On a GPU this is what torch allocates, elsewhere the resident memory of the process, where the
-    system (Linux) reports it.
-
-    :param device: where the work is done
-    """
-
-    def __init__(self, device: torch.device) -> None:
-        self.device = device
-        if device.type == "cuda":
-            torch.cuda.reset_peak_memory_stats(device)
-            self.before: int | None = torch.cuda.memory_allocated(device)
-        else:
-            with suppress(OSError):
-                Path("/proc/self/clear_refs").write_text("5")  # resets the peak
-            self.before = _status("VmRSS")
-
-    def measure(self) -> int | None:
-        """Return the peak so far in bytes, or ``None`` if it is unknown."""
-        if self.device.type == "cuda":
-            peak: int | None = torch.cuda.max_memory_allocated(self.device)
-        else:
-            peak = _status("VmHWM")
-        return None if peak is None or self.before is None else max(0, peak - self.before)
-
-
-def _status(name: str) -> int | None:
-    try:
-        found = re.search(rf"{name}:\s+(\d+) kB", Path("/proc/self/status").read_text("ascii"))
-    except OSError:
-        return None
-    return int(found[1]) * 1024 if found else None
 
 
 class Evaluation:
@@ -144,6 +105,8 @@ class Evaluation:
         if self.samples_missing:
             chosen = choose_samples(self.outputs, self.test_sets, record.identity)
             write_samples(self.folder, chosen)
+        sets = ["in_domain_test", *self.test_sets, *self._calibration]
+        score_together(self.outputs, self.scorers, sets, self.warnings, on_detector)
         for name in list(self.scorers):
             on_detector(name)
             # popped, because a fitted detector may hold a copy of the training features
@@ -221,4 +184,6 @@ class Evaluation:
         found.warnings = self.warnings.since(before)
         found.seconds = round(time.perf_counter() - start, 3)
         found.peak_memory = memory.measure()
+        if isinstance(scorer, DetectorScorer) and scorer.prepared is not None:
+            scorer.prepared.add_to(found)
         return found
