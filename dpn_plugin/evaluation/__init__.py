@@ -20,6 +20,7 @@ from dpn_plugin.evaluation.sample_record import (
     read_samples,
 )
 from dpn_plugin.evaluation.scorers import BINARY, FOR_AVERAGES, scorer_names
+from dpn_plugin.evaluation.stored_scores import read_scores, write_scores
 from dpn_plugin.evaluation.warning_collector import (
     WarningCollector,
     collect_warnings,
@@ -48,5 +49,7 @@ __all__ = [
     "plane_samples",
     "read_evaluation",
     "read_samples",
+    "read_scores",
     "scorer_names",
+    "write_scores",
 ]

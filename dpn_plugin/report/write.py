@@ -10,6 +10,8 @@ from dpn_plugin.errors import UserError
 from dpn_plugin.evaluation import SAMPLES_FILE
 from dpn_plugin.report.figures import draw_figures
 from dpn_plugin.report.html import html_page
+from dpn_plugin.report.paired import PairedRow, paired_rows
+from dpn_plugin.report.paired_text import paired_csv, paired_latex, paired_markdown
 from dpn_plugin.report.paper import text as paper_text
 from dpn_plugin.report.paper.tables import PaperTable, paper_tables
 from dpn_plugin.report.results import load_results
@@ -54,11 +56,19 @@ def write_report(folders: str | Path | Iterable[str | Path], out: str | Path | N
     for figure_set in figure_sets:
         for figure in figure_set.figures:
             figure.save(target / "figures")
-    page = html_page(results, tables, figure_sets, find_samples(results))
+    paired = paired_rows(results)
+    _write_paired(target / "tables", paired)
+    page = html_page(results, tables, figure_sets, find_samples(results), paired)
     write_text(target / _PAGE, page)
     hashes = {**_hashes(target, [*_parts(target), _PAGE]), **sources}
     write_text(target / _HASHES, "".join(f"{each}  {name}\n" for name, each in hashes.items()))
     return target / _PAGE
+
+
+def _write_paired(folder: Path, rows: list[PairedRow]) -> None:
+    write_text(folder / "paired.csv", paired_csv(rows))
+    write_text(folder / "paired.md", paired_markdown(rows))
+    write_text(folder / "paired.tex", paired_latex(rows))
 
 
 def _write_paper_table(folder: Path, table: PaperTable) -> None:
