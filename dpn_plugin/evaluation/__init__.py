@@ -1,6 +1,7 @@
 """Trained run x outputs x detectors -> figures, and their record."""
 
 from dpn_plugin.evaluation.evaluate import Evaluation
+from dpn_plugin.evaluation.held_out_figures import held_out_figures
 from dpn_plugin.evaluation.in_memory import evaluate as evaluate_model
 from dpn_plugin.evaluation.plane import PLANE_SETS, plane_samples
 from dpn_plugin.evaluation.record import (
@@ -45,6 +46,7 @@ __all__ = [
     "collect_warnings",
     "detector_code",
     "evaluate_model",
+    "held_out_figures",
     "join_messages",
     "plane_samples",
     "read_evaluation",

@@ -30,6 +30,8 @@ from dpn_plugin.report.ranking import (
 )
 from dpn_plugin.report.results import Results, Scope
 from dpn_plugin.report.samples import SampleSet, group_note, group_title
+from dpn_plugin.report.searches import COLUMNS as SEARCH_COLUMNS
+from dpn_plugin.report.searches import SearchRow
 from dpn_plugin.report.tables import Table, paper_rows
 
 #: the leaderboard's filters: attribute of a row, label
@@ -95,6 +97,7 @@ def html_page(
     figure_sets: list[FigureSet],
     sample_sets: list[SampleSet],
     paired: list[PairedRow],
+    searches: list[SearchRow],
 ) -> str:
     """Return the report as HTML; users' names are escaped, styles and script are embedded."""
     rows, shown = leaderboard_rows(results), headlines(results)
@@ -114,6 +117,8 @@ def html_page(
             filters=_filters(rows),
             tables=tables,
             paired=paired,
+            searches=searches,
+            search_columns=SEARCH_COLUMNS,
             paired_sentences=paired_sentences(paired),
             figure_sets=figure_sets,
             sample_sets=sample_sets,

@@ -51,7 +51,9 @@ def page(reported: Path) -> Page:
 def page_without_figures(folder: Path) -> Page:
     results = load_results([folder])
     figure_sets = [FigureSet(scope) for scope in results.scopes()]
-    return Page(html_page(results, result_tables(results), figure_sets, [], paired_rows(results)))
+    return Page(
+        html_page(results, result_tables(results), figure_sets, [], paired_rows(results), [])
+    )
 
 
 def test_the_page_makes_no_requests(page: Page) -> None:
