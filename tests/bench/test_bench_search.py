@@ -13,7 +13,8 @@ from tiny_bench import POINTS, bench, results, suite_file, write_times
 
 from dpn_plugin import functional
 from dpn_plugin.bench import PoolExecutor, Request, SearchRecord, make_plan, read_searches
-from dpn_plugin.bench.search import trials
+from dpn_plugin.bench.search import SearchTable, trials
+from dpn_plugin.bench.search.space import draw_values
 from dpn_plugin.errors import UserError
 from dpn_plugin.evaluation import held_out_figures
 from dpn_plugin.report import update_report
@@ -210,6 +211,17 @@ def test_held_out_figures_are_those_of_scikit_learn() -> None:
         BINARY, inside | ood_logits, outside | {"ood_logits": np.ones((50, 2), "float32") * [0, 1]}
     )
     assert (binary["auroc"], binary["measure"]) == (1.0, "binary")
+
+
+def test_random_values_cover_their_ranges() -> None:
+    space = SearchTable.model_validate(
+        {"train": {"lr": {"low": 1e-4, "high": 1.0, "log": True}, "epochs": [1, 2, 3, 4]}}
+    ).train
+    for seed in range(5):
+        drawn = [draw_values(space, seed, number, 4) for number in range(4)]
+        assert sorted(int(np.log10(each["lr"] / 1e-4)) for each in drawn) == [0, 1, 2, 3]
+        assert sorted(each["epochs"] for each in drawn) == [1, 2, 3, 4]
+    assert draw_values(space, 0, 1, 4) != draw_values(space, 1, 1, 4)
 
 
 def test_a_grid_tries_every_combination_once_and_then_stops(tmp_path: Path) -> None:

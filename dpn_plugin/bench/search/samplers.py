@@ -27,7 +27,7 @@ def next_values(record: SearchRecord) -> dict[str, Value] | None:
         return next(islice(grid_values(settings.space, settings.seed), number - 1, None), None)
     if settings.sampler == "tpe":
         return _proposal(record)
-    return draw_values(settings.space, settings.seed, number)
+    return draw_values(settings.space, settings.seed, number - 1, settings.trials - 1)
 
 
 def _proposal(record: SearchRecord) -> dict[str, Value]:

@@ -54,12 +54,12 @@ class Range(BaseModel):
         """The smallest and the largest value."""
         return (round(self.low), round(self.high)) if self.whole else (self.low, self.high)
 
-    def draw(self, random: Random) -> Value:
-        """Return a random number of the range, rounded to four digits."""
+    def at(self, share: float) -> Value:
+        """Return the number at a share of the way from low to high, rounded to four digits."""
         if self.log:
-            value = math.exp(random.uniform(math.log(self.low), math.log(self.high)))
+            value = math.exp(math.log(self.low) + share * math.log(self.high / self.low))
         else:
-            value = random.uniform(self.low, self.high)
+            value = self.low + share * (self.high - self.low)
         # rounding must not leave the range
         value = min(max(float(f"{value:.4g}"), self.low), self.high)
         return round(value) if self.whole else value
@@ -75,7 +75,7 @@ class SearchTable(BaseModel):
     ``[search]``: an equally large search for every method of the suite.
 
     :param trials: trainings of every method, the first one with the settings of the suite
-    :param sampler: ``"random"``, ``"grid"`` (lists only; a seeded part of it if it is larger), or
+    :param sampler: ``"random"`` (a Latin hypercube), ``"grid"`` (lists only; a seeded part of it if it is larger), or
         ``"tpe"`` of Optuna, which needs the extra ``search``
     :param seed: of the trials' networks, and of the random numbers
     :param tolerance: a method that is trained with outliers may lose so much accuracy, relative to
@@ -139,19 +139,25 @@ def describe_ranges(space: Space) -> dict[str, str]:
     }
 
 
-def draw_values(space: Space, seed: int, number: int) -> dict[str, Value]:
+def draw_values(space: Space, seed: int, number: int, trials: int) -> dict[str, Value]:
     """
-    Return the random values of one trial, which do not depend on other trials.
+    Return the random values of one trial.
+
+    They are a Latin hypercube: each of ``trials`` equal parts of every range has one trial, so that
+    few trials cover it.
 
     :param space: the ranges
     :param seed: of the search
-    :param number: of the trial
+    :param number: of the trial, from 0
+    :param trials: how many are drawn
     """
     found: dict[str, Value] = {}
     for key, each in space.items():
         # every hyper-parameter has its own numbers: another one more does not change them
-        random = Random(f"{seed} {number} {key}")
-        found[key] = each.draw(random) if isinstance(each, Range) else random.choice(each)
+        parts = list(range(trials))
+        Random(f"{seed} {key}").shuffle(parts)
+        share = (parts[number] + Random(f"{seed} {key} {number}").random()) / trials
+        found[key] = each.at(share) if isinstance(each, Range) else each[int(share * len(each))]
     return found
 
 
