@@ -28,6 +28,13 @@ from dpn_plugin.runs import TrainConfig, check_options, open_run
 
 #: share of the in-domain data kept back for tests if a suite names no test data
 TEST_SHARE = 0.2
+#: what a benchmark that was interrupted may have written: runs, trials of searches, or features
+_OURS = (
+    "runs/*/*/*/*.json",
+    f"{SEARCH_FOLDER}/*/*.json",
+    f"{SEARCH_FOLDER}/*/*/trial-*",
+    "store/*/entry.json",
+)
 
 
 @dataclass(frozen=True)
@@ -150,8 +157,7 @@ def _check_folder(request: Request, name: str) -> None:
     try:
         suite = read_bench_record(out).suite
     except UserError:  # our record may be damaged or missing, or another program's
-        ours = ("runs/*/*/*/*.json", f"{SEARCH_FOLDER}/*/*.json", f"{SEARCH_FOLDER}/*/*/trial-*")
-        if not any(any(out.glob(each)) for each in ours):
+        if not any(any(out.glob(each)) for each in _OURS):
             check_folder(out, "benchmark", ignored=[Path(request.suite)])
     else:
         if suite != name:

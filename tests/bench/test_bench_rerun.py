@@ -77,6 +77,16 @@ def test_a_detector_without_its_scores_is_evaluated_again(copy: Path, damage: st
     assert results(copy).equals(before)
 
 
+def test_a_folder_with_stored_outputs_alone_is_gone_on_with(copy: Path) -> None:
+    """As after an interruption while the features of a frozen network were computed."""
+    shutil.rmtree(copy / "runs")
+    (copy / "bench.json").unlink()
+    for path in [*copy.glob("*.csv"), *copy.glob("report*")]:
+        path.unlink()
+    assert {path.name for path in copy.iterdir()} == {"mine.toml", "store"}
+    assert rerun(copy).steps > 0
+
+
 def test_another_number_of_calibration_samples_changes_the_calibration_only(copy: Path) -> None:
     keys = ["method", "task", "detector", "dataset", "metric"]
     before = results(copy).set_index(keys).sort_index()

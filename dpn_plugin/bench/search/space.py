@@ -75,8 +75,8 @@ class SearchTable(BaseModel):
     ``[search]``: an equally large search for every method of the suite.
 
     :param trials: trainings of every method, the first one with the settings of the suite
-    :param sampler: ``"random"`` (a Latin hypercube), ``"grid"`` (lists only; a seeded part of it if it is larger), or
-        ``"tpe"`` of Optuna, which needs the extra ``search``
+    :param sampler: ``"random"`` (a Latin hypercube), ``"grid"`` (lists only; a seeded part of it
+        if it is larger), or ``"tpe"`` of Optuna, which needs the extra ``search``
     :param seed: of the trials' networks, and of the random numbers
     :param tolerance: a method that is trained with outliers may lose so much accuracy, relative to
         the first trial, for a better detection of held-out outliers
