@@ -39,7 +39,9 @@ class PairedRow:
     paired: PairedDifference
 
 
-def paired_rows(results: Results, reference: Pair | None = None) -> list[PairedRow]:
+def paired_rows(
+    results: Results, reference: Pair | None = None, others: Sequence[Pair] = ()
+) -> list[PairedRow]:
     """
     Return the comparisons on every group of OOD sets, and on every set of a group of several.
 
@@ -48,17 +50,26 @@ def paired_rows(results: Results, reference: Pair | None = None) -> list[PairedR
 
     :param results: of one or several benchmarks
     :param reference: a method with a detector; the best pair of each set if left out
+    :param others: compare it with these alone
     """
-    return [row for scope in results.scopes() for row in _rows_of_scope(results, scope, reference)]
+    named = [*([reference] if reference else []), *others]
+    return [
+        row
+        for scope in results.scopes()
+        for row in _rows_of_scope(results, scope, named, choose=not others)
+    ]
 
 
-def _rows_of_scope(results: Results, scope: Scope, given: Pair | None) -> Iterator[PairedRow]:
+def _rows_of_scope(
+    results: Results, scope: Scope, named: Sequence[Pair], choose: bool
+) -> Iterator[PairedRow]:
     means = _means(results, scope)
     scores = _StoredScores(results, scope)
     for dataset, sets in _datasets(results.sets(scope.suite)).items():
         own = means[means["dataset"].eq(dataset)]
         if len(own):
-            yield from _compare(scope, dataset, sets, _contenders(own, given), scores)
+            pairs = list(dict.fromkeys([*named, *(_contenders(own) if choose else ())]))
+            yield from _compare(scope, dataset, sets, pairs, scores)
 
 
 def _datasets(groups: dict[str, list[str]]) -> dict[str, list[str]]:
@@ -80,13 +91,12 @@ def _means(results: Results, scope: Scope) -> pd.DataFrame:
     return rows[rows["n"].eq(rows["n"].max())].sort_values("mean", ascending=False, kind="stable")
 
 
-def _contenders(rows: pd.DataFrame, given: Pair | None) -> list[Pair]:
-    """Return the reference and what it is compared with; the rows start with the best."""
+def _contenders(rows: pd.DataFrame) -> list[Pair]:
+    """Return the best pair and what it is compared with; the rows start with the best."""
     best = pd.concat([rows.drop_duplicates("method"), rows.drop_duplicates("detector")])
     max_p = rows[rows["method"].eq("baseline") & rows["detector"].isin(MAX_P)].head(1)
     chosen = pd.concat([best, max_p]).sort_values("mean", ascending=False, kind="stable")
-    pairs = [(str(a), str(b)) for a, b in zip(chosen["method"], chosen["detector"], strict=True)]
-    return list(dict.fromkeys([*([given] if given else []), *pairs]))
+    return [(str(a), str(b)) for a, b in zip(chosen["method"], chosen["detector"], strict=True)]
 
 
 def _compare(

@@ -60,6 +60,13 @@ def test_a_reference_can_be_named(bench: Path) -> None:
     assert "behind" in {row.paired.verdict for row in found if row.other[0] == "dpn-minus"}
 
 
+def test_what_is_compared_can_be_named(bench: Path) -> None:
+    others = [("oe", "dpn-maxp"), ("missing", "dpn-mi"), ("baseline", "dpn-entropy")]
+    found = paired_rows(load_results([bench]), ("dpn-minus", "dpn-mi"), others)
+    assert {row.other for row in found} == {others[0], others[2]}
+    assert paired_rows(load_results([bench]), ("missing", "dpn-mi"), others) == []
+
+
 def test_without_stored_scores_nothing_is_compared_and_nobody_is_ahead(
     bench: Path, tmp_path: Path
 ) -> None:
