@@ -32,8 +32,8 @@ from PIL import Image
 from timm.data import ImageDataset, create_loader
 from torch import Tensor, nn
 
-from benchmark_suites.speed.memory import peak_mib
 from benchmark_suites.speed.measures import best_times
+from benchmark_suites.speed.memory import peak_mib
 from dpn_plugin._distributed import Processes
 from dpn_plugin.backbones import Backbone, create_backbone
 from dpn_plugin.data import (

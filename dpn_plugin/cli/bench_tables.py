@@ -37,6 +37,10 @@ def print_plan(plan: "Plan") -> None:
     networks, trained = count_trainings(plan.runs)
     if trained < networks:
         typer.echo(f"{networks} networks, {trained} trainings: equal ones are trained once.")
+    pending = [each.text for each in plan.find_pending()]
+    for search in plan.searches:
+        state = "Search first, in one process" if search.text in pending else "Searched before"
+        typer.echo(f"{state}: {search.text}")
     typer.echo(f"Detectors: {', '.join(plan.detectors)}")
     for each in plan.not_run:
         typer.echo(f"Left out: {each.method}; {each.reason}.")
