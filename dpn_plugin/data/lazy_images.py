@@ -63,8 +63,8 @@ class LazyImages:
         """
         first, _ = self.read(int(indices[0]))
         height, width = image_size or (first.height, first.width)
-        mode = _mode(first, channels)
-        shape = (len(indices), 1 if mode == "L" else 3, height, width)
+        channels = 1 if _mode(first, channels) == "L" else 3
+        shape = (len(indices), channels, height, width)
         check_memory(prod(shape), self.name)
         inputs = torch.empty(shape, dtype=torch.uint8)
         labels = torch.empty(len(indices), dtype=torch.int64)
@@ -73,7 +73,7 @@ class LazyImages:
             if image_size is None and image.size != (width, height):
                 raise self._sizes_differ(image, (width, height))
             try:
-                inputs[row] = _pixels(image, mode, (width, height))
+                inputs[row] = _pixels(image, channels, (height, width))
             except (ValueError, OSError) as error:  # Pillow does not convert between all modes
                 raise UserError(f"{self.name}: image {index} cannot be used: {error}") from error
             labels[row] = label
@@ -87,18 +87,32 @@ class LazyImages:
         )
 
 
+def fitted(
+    image: Image.Image, image_size: tuple[int, int] | None, channels: int | None
+) -> Image.Image:
+    """
+    Return an image with the given size and channels, as :meth:`LazyImages.decode` does.
+
+    :param image: of any size and mode
+    :param image_size: height and width; unchanged if not given
+    :param channels: 1 or 3; grey images stay grey and all others become RGB if not given
+    """
+    size = image.size if image_size is None else image_size[::-1]
+    image = image.convert(_mode(image, channels))
+    if image.size == size:
+        return image
+    top, left, height, width = centre_box(image.height, image.width, size[::-1])
+    # crop first: resize(box=...) would blend in pixels from outside the box
+    image = image.crop((left, top, left + width, top + height))
+    return image.resize(size, Image.Resampling.BILINEAR)
+
+
 def _mode(image: Image.Image, channels: int | None) -> str:
     if channels is None:
         return "L" if image.mode in _GREY_MODES else "RGB"
     return "L" if channels == 1 else "RGB"
 
 
-def _pixels(image: Image.Image, mode: str, size: tuple[int, int]) -> Tensor:
-    image = image.convert(mode)
-    if image.size != size:
-        top, left, height, width = centre_box(image.height, image.width, size[::-1])
-        # crop first: resize(box=...) would blend in pixels from outside the box
-        image = image.crop((left, top, left + width, top + height))
-        image = image.resize(size, Image.Resampling.BILINEAR)
-    pixels = torch.from_numpy(np.array(image))
+def _pixels(image: Image.Image, channels: int, size: tuple[int, int]) -> Tensor:
+    pixels = torch.from_numpy(np.array(fitted(image, size, channels)))
     return pixels[None] if pixels.ndim == 2 else pixels.permute(2, 0, 1)

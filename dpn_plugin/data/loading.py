@@ -89,7 +89,7 @@ class _Selection:
 def _select(
     spec: SourceSpec, root: Path, hints: dict[str, Any], in_domain: bool, seed: int = 0
 ) -> _Selection:
-    source = _open_source(spec, root, hints)
+    source = open_source(spec, root, hints)
     needs_labels = in_domain or spec.classes is not None
     labels = _labels(source, needed=needs_labels)
     if needs_labels and isinstance(source, LazyImages) and source.unlabelled:
@@ -177,7 +177,15 @@ class DatasetCache:
         return self.load(spec, image_size=image_size, channels=shape[1], in_domain=in_domain)
 
 
-def _open_source(spec: SourceSpec, root: Path, hints: dict[str, Any]) -> Samples | LazyImages:
+def open_source(spec: SourceSpec, root: Path, hints: dict[str, Any]) -> Samples | LazyImages:
+    """
+    Return all samples of a source, with its options.
+
+    :param spec: what to open; classes and limit are not applied
+    :param root: the folder of downloaded data sets
+    :param hints: further arguments of :func:`load`, for loaders that take them
+    :raises UserError: if the source is unknown, or an option is wrong
+    """
     loader = partial(registry.load("datasets", spec.scheme), spec.argument)
     options = check_options(
         spec.source, loader, dict(spec.options), reserved=_RESERVED, also=SOURCE_KEYS

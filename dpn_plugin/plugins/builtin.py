@@ -95,3 +95,6 @@ def dpn_datasets() -> Iterator[Entry]:
     yield Entry("npz", f"{_SOURCES}.from_npz:load", "Images and labels in a NumPy archive")
     yield Entry("folder", f"{_SOURCES}.from_folder:load", "A folder of images for every class")
     yield Entry("synthetic", f"{_SOURCES}.from_synthetic:load", "Points in the plane")
+    yield Entry(
+        "corrupted", f"{_SOURCES}.from_corrupted:load", "Any other source with noise, blur, ..."
+    )
