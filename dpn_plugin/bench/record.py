@@ -51,6 +51,7 @@ class BenchRecord(Record):
     :param in_domain: the in-domain data for training and selection
     :param outliers: the OOD data for training and selection, by name
     :param sets: the OOD test sets by group (``near``, ``far``) and name
+    :param shift: the test sets of in-domain classes under changed conditions, by name
     :param paper_task: the paper's name of the task, for its suites
     :param fingerprints: the hash of every test set
     :param epochs: of training
@@ -74,6 +75,7 @@ class BenchRecord(Record):
     in_domain_test: DataRecord
     outliers: dict[str, DataRecord]
     sets: dict[str, dict[str, DataRecord]]
+    shift: dict[str, DataRecord] = {}
     paper_task: Literal["C10", "C100", "TIM"] | None = None
     fingerprints: dict[str, str]
     epochs: int

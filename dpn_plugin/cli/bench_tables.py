@@ -38,6 +38,9 @@ def print_plan(plan: "Plan") -> None:
     if trained < networks:
         typer.echo(f"{networks} networks, {trained} trainings: equal ones are trained once.")
     typer.echo(f"Detectors: {', '.join(plan.detectors)}")
+    for group, sets in {**plan.suite.groups, "shift": plan.suite.shift}.items():
+        if sets:
+            typer.echo(f"Test sets, {group}: {', '.join(sets)}")
     for each in plan.not_run:
         typer.echo(f"Left out: {each.method}; {each.reason}.")
     data = load_suite_data(plan, plan.skip_missing)

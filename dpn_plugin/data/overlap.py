@@ -11,6 +11,7 @@ from typing import TypeAlias
 import numpy as np
 
 from dpn_plugin.data.samples import Samples, row_bytes
+from dpn_plugin.data.shifts import clean_spec
 from dpn_plugin.data.spec import ClassRange, SourceSpec
 from dpn_plugin.errors import UserError
 
@@ -123,6 +124,39 @@ def check_calibration(calibration: NamedData, others: Sequence[NamedData]) -> No
             _compare_calibration((name, samples), (other, other_samples))
 
 
+def check_shift(shift: NamedData, in_domain: NamedData, tested: bool = True) -> None:
+    """
+    Raise if a shifted set is made of training data; warn if it has a few such images.
+
+    :param shift: a set of ``[shift]`` with its samples before they were corrupted, once loaded
+    :param in_domain: the in-domain training data
+    :param tested: whether the suite names in-domain test data, which the set can be made of
+    :raises UserError: if both are the same part of a source, or if more than 1 % of the samples
+        of the shifted set are also training samples
+    """
+    name, spec, samples = shift
+    _, train_spec, train = in_domain
+    remedy = "Make it of the in-domain test data" + (
+        "." if tested else ": name some in [in_domain_test]."
+    )
+    if _same_part(spec, train_spec):
+        raise UserError(
+            f"{name!r} is made of the training data 'in_domain' ({train_spec.name}), so its "
+            f"accuracy would be that on training data. {remedy}"
+        )
+    if samples is None or train is None:
+        return
+    count = shared_images(train, samples)
+    found = (
+        f"{count} of the {len(samples)} {noun(samples)} that {name!r} is made of "
+        f"({clean_spec(spec).name}) are also in the training data 'in_domain'"
+    )
+    if count > TOLERATED_SHARE * len(samples):
+        raise UserError(f"{found}: their accuracy says nothing. {remedy}")
+    if count:
+        warnings.warn(f"{found}, so the accuracy is slightly too high. {remedy}")
+
+
 def check_set_aside(calibration: Samples, rest: Sequence[Samples]) -> None:
     """
     Warn if calibration samples that were set aside are, as duplicates, also trained on.
@@ -228,6 +262,7 @@ def _shared(a: np.ndarray, b: np.ndarray) -> int:
 
 
 def _data_set(spec: SourceSpec) -> str:
+    spec = clean_spec(spec)
     if spec.scheme in {"torchvision", "pytorch_ood"}:
         return _path(spec).partition("/")[0]  # EMNIST/letters is a part of EMNIST
     return _path(spec)
@@ -235,6 +270,7 @@ def _data_set(spec: SourceSpec) -> str:
 
 def _same_part(a: SourceSpec, b: SourceSpec) -> bool:
     """Return whether two specifications differ at most in the limit, or in some of the classes."""
+    a, b = clean_spec(a), clean_spec(b)
     same = (_path(a), a.split, a.options) == (_path(b), b.split, b.options)
     return same and not _disjoint(a.classes, b.classes)
 

@@ -22,7 +22,7 @@ from dpn_plugin.metrics.intervals import (
     auroc_interval,
     auroc_interval_from_counts,
 )
-from dpn_plugin.metrics.ood import misclassification_metrics, ood_metrics
+from dpn_plugin.metrics.ood import misclassification_metrics, ood_metrics, rejected_share
 from dpn_plugin.metrics.selective import RiskCoverage, risk_coverage, selective_metrics
 from dpn_plugin.metrics.summary import RESULT_COLUMNS, over_seeds
 
@@ -46,6 +46,7 @@ __all__ = [
     "misclassification_metrics",
     "ood_metrics",
     "over_seeds",
+    "rejected_share",
     "required_calibration",
     "risk_coverage",
     "selective_metrics",

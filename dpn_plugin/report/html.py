@@ -172,7 +172,8 @@ def _dataset_titles(rows: list[LeaderboardRow]) -> dict[str, str]:
 
 def _card(results: Results, headline: Headline) -> Card:
     rows, winner = results.rows(Scope(headline.suite, headline.winner.backbone)), headline.winner
-    chosen = rows[rows["metric"].eq("accuracy") & rows["method"].eq(winner.method)]["mean"].dropna()
+    is_accuracy = rows["task"].eq("classification") & rows["metric"].eq("accuracy")
+    chosen = rows[is_accuracy & rows["method"].eq(winner.method)]["mean"].dropna()
     accuracy = float(chosen.iloc[0]) if len(chosen) else None
     return Card(headline, headline_interval(results, headline), accuracy)
 

@@ -60,12 +60,10 @@ def load(
     spec = SourceSpec.parse({"source": argument, "split": split, "options": options}, name)
     hints = {"base": base, "image_size": image_size, "channels": channels}
     inner = open_source(spec, Path(root), hints)
-    read = inner.read if isinstance(inner, LazyImages) else _reader(inner)
+    read = inner.read if isinstance(inner, LazyImages) else _SamplesReader(inner)
     labels = inner.labels if inner.labels is None else inner.labels.repeat(len(kinds))
     return LazyImages(
-        _CorruptedReader(
-            read, len(inner), kinds, read_parameters(given), image_size, channels
-        ),
+        _CorruptedReader(read, len(inner), kinds, read_parameters(given), image_size, channels),
         len(inner) * len(kinds),
         name,
         labels,
@@ -101,14 +99,17 @@ class _CorruptedReader:
         return Image.fromarray(corrupt(pixels, *self.kinds[kind], self.parameters)), label
 
 
-def _reader(samples: Samples) -> Read:
-    """Return what reads images that are in memory."""
-    if samples.inputs.dtype != torch.uint8:
-        raise UserError(f"{samples.name} holds points; only images can be corrupted.")
+@dataclass(frozen=True)
+class _SamplesReader:
+    """Reads an image of samples that are decoded already, and its label."""
 
-    def read(index: int) -> tuple[Image.Image, int]:
-        pixels = samples.inputs[index].numpy()
+    samples: Samples
+
+    def __post_init__(self) -> None:
+        if self.samples.inputs.dtype != torch.uint8:
+            raise UserError(f"{self.samples.name} holds points; only images can be corrupted.")
+
+    def __call__(self, index: int) -> tuple[Image.Image, int]:
+        pixels = self.samples.rows(torch.tensor([index]))[0].numpy()
         pixels = pixels[0] if len(pixels) == 1 else pixels.transpose(1, 2, 0)
-        return Image.fromarray(np.ascontiguousarray(pixels)), int(samples.labels[index])
-
-    return read
+        return Image.fromarray(np.ascontiguousarray(pixels)), int(self.samples.labels[index])
