@@ -138,7 +138,7 @@ class Suite(BaseModel):
         if _is_one_source(value):
             raise UserError(f"[{group}]: every set needs a name: write [{group}.NAME].")
         for name in value if isinstance(value, Mapping) else ():
-            if name in ("near", "far", "shift", ""):
+            if split_severity(name)[0] in ("near", "far", "shift", ""):
                 raise UserError(f"{group}.{name}: {name!r} stands for the mean of a group's sets.")
         return _sources(value, group)
 

@@ -1,8 +1,8 @@
 """
 Rows of ``results.csv`` about covariate shift: accuracy, calibration, rejection, full spectrum.
 
-The sets of a shift with several severities have their mean under the name of the shift, and all
-shifted sets theirs under ``shift``.
+The severities of a shift have their mean under the name of the shift, all shifted sets theirs under
+``shift``, and those of one severity theirs under ``shift@SEVERITY``.
 """
 
 from collections.abc import Iterable, Mapping
@@ -84,13 +84,13 @@ def _share(correct: Tensor) -> float:
 
 
 def _with_shift_means(rows: Iterable[ResultRow]) -> list[ResultRow]:
-    """Return the rows, with the means of the severities of every shift and of all sets."""
+    """Return the rows, with the means of every shift, of every severity, and of all sets."""
     values: dict[tuple[str, str, str], list[float]] = {}
     found = list(rows)
     for row in found:
         shift, severity = split_severity(row.dataset)
-        names = [] if not row.dataset else [SHIFT] if severity is None else [shift, SHIFT]
-        for name in names:
+        own = [] if severity is None else [shift, f"{SHIFT}@{severity}"]
+        for name in [*own, SHIFT] if row.dataset else []:
             values.setdefault((row.detector, name, row.metric), []).append(row.value)
     for (detector, name, metric), each in values.items():
         found += metric_rows(SHIFT, {metric: float(np.mean(each))}, name, detector)

@@ -14,6 +14,7 @@ from dpn_plugin.report.paper import text as paper_text
 from dpn_plugin.report.paper.tables import PaperTable, paper_tables
 from dpn_plugin.report.results import load_results
 from dpn_plugin.report.samples import find_samples
+from dpn_plugin.report.shift_tables import shift_tables
 from dpn_plugin.report.table_text import csv_text, latex_text, markdown_text
 from dpn_plugin.report.tables import result_tables
 
@@ -44,7 +45,8 @@ def write_report(folders: str | Path | Iterable[str | Path], out: str | Path | N
     # first, because they may change while it is written
     sources = _hashes(target, _sources(target))
     results = load_results(paths)
-    tables, figure_sets = result_tables(results), draw_figures(results)
+    tables = [*result_tables(results), *shift_tables(results)]
+    figure_sets = draw_figures(results)
     for table in tables:
         write_text(target / "tables" / f"{table.key}.csv", csv_text(table))
     write_text(target / "tables" / "tables.md", markdown_text(tables))
