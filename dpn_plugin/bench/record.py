@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from dpn_plugin._files import DamagedRecord, NewerFormat, Record, read_record, write_record
 from dpn_plugin.errors import UserError
@@ -75,7 +75,7 @@ class BenchRecord(Record):
     in_domain_test: DataRecord
     outliers: dict[str, DataRecord]
     sets: dict[str, dict[str, DataRecord]]
-    shift: dict[str, DataRecord] = {}
+    shift: dict[str, DataRecord] = Field(default_factory=dict)
     paper_task: Literal["C10", "C100", "TIM"] | None = None
     fingerprints: dict[str, str]
     epochs: int

@@ -39,6 +39,10 @@ def shifted_sets(name: str, spec: SourceSpec) -> dict[str, SourceSpec]:
     """
     if spec.scheme != CORRUPTED:
         return {name: spec}
+    if split_severity(name)[1] is not None:
+        raise UserError(
+            f"{name!r} ends in a severity, which sets of 'corrupted:' get by themselves."
+        )
     corruptions, severities = read_corruptions(spec.options), read_severities(spec.options)
     found = {}
     for corruption, severity in product(corruptions, severities):
@@ -97,7 +101,8 @@ def read_severities(options: dict[str, Any]) -> tuple[int, ...]:
     parts = [str(each) for each in _parts(given)]
     if not parts or any(each not in known for each in parts):
         raise UserError(
-            f"severity must be a whole number from 1 to 5, several of them, or 'all', not {given!r}."
+            f"severity must be a whole number from 1 to 5, several of them, or 'all', not "
+            f"{given!r}."
         )
     return tuple(dict.fromkeys(known[each] for each in parts))
 

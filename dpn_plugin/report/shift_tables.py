@@ -96,9 +96,7 @@ def _cells(rows: pd.DataFrame) -> dict[str, Cell]:
     }
 
 
-def _rows(
-    columns: list[dict[str, Cell]], mark: bool = True
-) -> dict[str, tuple[Cell | None, ...]]:
+def _rows(columns: list[dict[str, Cell]], mark: bool = True) -> dict[str, tuple[Cell | None, ...]]:
     """Return the rows of a block by method; the best of every column is marked."""
     marked = [mark_best(column) for column in columns] if mark else columns
     methods = dict.fromkeys(name for column in columns for name in column)

@@ -33,7 +33,8 @@ def test_images_are_those_of_the_source_corrupted():
     found = load(f"{DIGITS}?split=test&corruption=noise&severity=3", root=".", in_domain=True)
     expected = [corrupt(each[0].numpy(), "noise", 3) for each in clean.inputs]
     assert torch.equal(found.inputs[:, 0], torch.from_numpy(np.stack(expected)))
-    assert torch.equal(found.labels, clean.labels) and found.classes == clean.classes
+    assert torch.equal(found.labels, clean.labels)
+    assert found.classes == clean.classes
 
 
 def test_options_reach_the_other_source():
@@ -48,7 +49,8 @@ def test_an_image_is_the_same_whatever_else_is_read():
     whole = load(f"{DIGITS}?{options}", root=".", in_domain=True)
     some = load(f"{DIGITS}?{options}&classes=3&limit=20", root=".", in_domain=True)
     known = {each.numpy().tobytes() for each in whole.inputs}
-    assert len(some) == 20 and all(each.numpy().tobytes() in known for each in some.inputs)
+    assert len(some) == 20
+    assert all(each.numpy().tobytes() in known for each in some.inputs)
     source = from_corrupted.load("sklearn:digits", split=None, root=".", corruption="noise")
     again = pickle.loads(pickle.dumps(source.read))  # what a worker process gets
     for index in (900, 3, 900):

@@ -10,6 +10,8 @@ from dpn_plugin.data.sources import refuse_split
 from dpn_plugin.data.sources.dataset_adapter import to_samples
 from dpn_plugin.errors import MissingData, UserError, unknown_name
 
+#: where lists find their images: small ones, and those of ImageNet and its OOD sets
+_IMAGES = ("images_classic", "images_largescale")
 _LINK = "https://github.com/Jingkang50/OpenOOD"
 
 
@@ -20,24 +22,37 @@ def load(argument: str, *, split: str | None, root: Path) -> Samples | LazyImage
     :param argument: benchmark and list, e.g. ``cifar10/test_tin`` for
         ``benchmark_imglist/cifar10/test_tin.txt``
     :param split: not allowed: every split has a list of its own
-    :param root: the folder of ``benchmark_imglist`` and ``images_classic``, as OpenOOD's download
-        script creates them
+    :param root: the folder of ``benchmark_imglist`` and of ``images_classic`` and
+        ``images_largescale``, as OpenOOD's download script creates them
     """
     source = f"openood:{argument}"
     refuse_split(source, split)
-    lists, images = Path(root) / "benchmark_imglist", Path(root) / "images_classic"
+    lists = Path(root) / "benchmark_imglist"
     known = sorted(str(path.relative_to(lists).with_suffix("")) for path in lists.glob("*/*.txt"))
-    if not known or not images.is_dir():
+    folders = [Path(root) / name for name in _IMAGES if (Path(root) / name).is_dir()]
+    if not known or not folders:
         raise MissingData(
-            f"{source} needs the folders benchmark_imglist and images_classic in "
-            f"{Path(root).absolute()}. OpenOOD's scripts/download/download.py fetches both: {_LINK}"
+            f"{source} needs the folders benchmark_imglist and {' or '.join(_IMAGES)} in "
+            f"{Path(root).absolute()}. OpenOOD's scripts/download/download.py fetches them: {_LINK}"
         )
     if argument not in known:
         raise unknown_name("OpenOOD list", argument, known)
+    path = lists / f"{argument}.txt"
     try:
-        dataset = ImageListDataset(root=str(images), imglist_path=str(lists / f"{argument}.txt"))
+        dataset = ImageListDataset(root=str(_image_folder(path, folders)), imglist_path=str(path))
     except OSError as error:
         raise MissingData(f"{source}: {error}") from error
     except (ValueError, RuntimeError) as error:
         raise UserError(f"{source}: {error}") from error
     return to_samples(dataset, source)
+
+
+def _image_folder(path: Path, folders: list[Path]) -> Path:
+    """
+    Return the folder that holds the images of a list.
+
+    No list says which one: those of a benchmark may differ, as the textures of ImageNet do.
+    """
+    with path.open(encoding="utf-8") as lines:
+        first = next((line.rsplit(" ", 1)[0] for line in lines if line.strip()), "")
+    return next((folder for folder in folders if (folder / first).is_file()), folders[0])

@@ -2,6 +2,7 @@
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.ticker import MultipleLocator
 
 from dpn_plugin.data import split_severity
 from dpn_plugin.evaluation import EvaluationRecord
@@ -44,7 +45,9 @@ def shift_figure(key: str, runs: list[StoredRun]) -> ReportFigure | None:
             for metric, row in (("accuracy", accuracies), ("rejected95", rejections)):
                 curves = _curves(record, metric, detector if metric == "rejected95" else "")
                 for name, own in zip(shown, row, strict=True):
-                    own.plot(*_points(curves.get(name, {})), lw=1.4, marker=".", label=label, **style)
+                    own.plot(
+                        *_points(curves.get(name, {})), lw=1.4, marker=".", label=label, **style
+                    )
         for name, own in zip(shown, accuracies, strict=True):
             own.set_title("mean of all shifts" if name == _ALL else escape_dollars(name))
         _finish(accuracies, rejections)
@@ -59,7 +62,7 @@ def _finish(accuracies: list[Axes], rejections: list[Axes]) -> None:
     for own in (*accuracies, *rejections):
         own.set_ylim(-0.02, 1.02)
         own.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
-        own.set_xticks(sorted({*map(int, own.lines[0].get_xdata())}))
+        own.xaxis.set_major_locator(MultipleLocator(1))
     for own in rejections:
         own.set_xlabel("severity")
 
