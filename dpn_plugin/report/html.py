@@ -17,6 +17,7 @@ from dpn_plugin.report.figures import FigureSet
 from dpn_plugin.report.figures.style import ReportFigure
 from dpn_plugin.report.intervals import HeadlineInterval, headline_interval
 from dpn_plugin.report.names import dataset_title, metric
+from dpn_plugin.report.openood import HEADS, TEXTS, AgainstOpenOOD
 from dpn_plugin.report.ranking import (
     LEADERBOARD_METRICS,
     Headline,
@@ -81,6 +82,7 @@ def html_page(
     tables: list[Table],
     figure_sets: list[FigureSet],
     sample_sets: list[SampleSet],
+    openood: AgainstOpenOOD | None = None,
 ) -> str:
     """Return the report as HTML; users' names are escaped, styles and script are embedded."""
     rows, shown = leaderboard_rows(results), headlines(results)
@@ -102,6 +104,9 @@ def html_page(
             figure_sets=figure_sets,
             sample_sets=sample_sets,
             paper_rows=paper_rows(results),
+            openood=openood,
+            openood_heads=HEADS,
+            openood_texts=TEXTS,
             not_run=_not_run_rows(results.records),
             not_run_counts=_not_run_counts(results.records),
         )

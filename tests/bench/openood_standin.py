@@ -29,7 +29,11 @@ def write_standin(root: Path, benchmark: str, classes: int) -> dict[str, int]:
     every = [*range(classes)]
     lists = {
         # some classes are frequent, so that a part of them can be held out
-        f"train_{name}": ("images_largescale", "imagenet_1k/train", [*every, *[0, 1, 2, 3] * classes]),
+        f"train_{name}": (
+            "images_largescale",
+            "imagenet_1k/train",
+            [*every, *[0, 1, 2, 3] * classes],
+        ),
         f"test_{name}": ("images_largescale", "imagenet_1k/val", every),
         f"test_{name}_v2": ("images_largescale", "imagenet_v2/0", every[::2]),
         f"test_{name}_c": ("images_largescale", "imagenet_c/fog/3", every),
