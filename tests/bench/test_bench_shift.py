@@ -10,6 +10,10 @@ from dpn_plugin.bench import Request, load_suite_data, make_plan
 from dpn_plugin.errors import UserError
 from dpn_plugin.evaluation import read_evaluation
 from dpn_plugin.outputs import OutputStore
+from dpn_plugin.report import write_report
+from dpn_plugin.report.figures.shift import shift_figure
+from dpn_plugin.report.results import Scope
+from dpn_plugin.report.stored_runs import find_runs
 
 SHIFTS = ("noise", "blur", "contrast", "jpeg", "brightness")
 TEST = '[in_domain_test]\nsource = "sklearn:digits"\nsplit = "test"\nclasses = { first = 5 }\n'
@@ -105,6 +109,36 @@ def test_the_record_names_every_set(out):
     assert len(shift) == 25
     assert "severity=3" in shift["noise@3"]["selection"]
     assert shift["noise@3"]["samples"] == record(out)["in_domain_test"]["samples"]
+
+
+def test_the_report_has_severities_in_columns_and_a_curve_for_each_shift(out, shifted, tmp_path):
+    page = write_report(out, tmp_path / "report").read_text()
+    assert "Covariate shift: Accuracy" in page
+    assert "picture-digits-shift-test_resnet-shift" in page
+    tables = tmp_path / "report" / "tables"
+    table = pd.read_csv(tables / "digits-shift-test_resnet-shift-accuracy.csv", index_col="set")
+    assert table.index.tolist() == ["All shifts (mean)", *SHIFTS]
+    accuracy = shifted["accuracy"][""]
+    assert table.loc["blur", "Severity 4 mean"] == pytest.approx(accuracy["blur@4"])
+    assert table.loc["blur", "Mean mean"] == pytest.approx(accuracy["blur"])
+    assert table.loc["All shifts (mean)", "Severity 4 mean"] == pytest.approx(accuracy["shift@4"])
+    rejected = pd.read_csv(tables / "digits-shift-test_resnet-shift-rejected95.csv")
+    own = rejected.set_index("set").loc["noise@5", "dpn-maxp mean"]
+    assert own == pytest.approx(shifted["rejected95"]["dpn-maxp"]["noise@5"])
+    assert (tables / "digits-shift-test_resnet-full_spectrum-auroc.csv").exists()
+
+
+def test_the_curves_are_those_of_the_results(out, shifted):
+    runs = find_runs([out], Scope("digits-shift", "test_resnet"), ["baseline"])
+    axes = shift_figure("key", runs).figure.axes
+    assert [each.get_title(loc="left") for each in axes[:5]] == list(SHIFTS)
+    severities, accuracy = axes[0].lines[0].get_data()
+    assert list(severities) == [0, 1, 2, 3, 4, 5]
+    expected = [shifted["accuracy"][""][f"noise@{severity}"] for severity in range(1, 6)]
+    assert list(accuracy[1:]) == pytest.approx(expected)
+    (detector,) = {axes[5].lines[0].get_label().split(", ")[1]}
+    rejected = shifted["rejected95"][detector]
+    assert list(axes[5].lines[0].get_ydata())[::5] == [rejected[""], rejected["noise@5"]]
 
 
 def test_a_repeated_benchmark_computes_nothing(out):

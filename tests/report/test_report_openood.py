@@ -1,7 +1,9 @@
-"""``dpn report --against openood``: published rows beside ours, and one sentence where there are none."""
+"""``dpn report --against openood``: published rows beside ours, or a sentence why not."""
 
 import io
 import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import pandas as pd
@@ -38,6 +40,7 @@ def bench_of(name: str, folder: Path, **changes) -> Path:
         suite=f"openood-{name}", near=tuple(sets["near"]), far=tuple(sets["far"]), **changes
     )
     bench.write(folder)
+    shutil.rmtree(folder / "store")  # there is nothing to draw, which is quicker
     table = bench.record().model_dump(exclude={"hash"})
     table["in_domain_test"]["source"] = f"openood:{own.test}"
     for group in ("near", "far"):
@@ -156,6 +159,7 @@ def test_the_suites_are_recognised_by_their_data(name, tmp_path):
 def test_the_page_and_the_tables_name_the_source(tmp_path):
     folder = bench_of("cifar10", tmp_path / "bench", seeds=(0, 1), limit=500)
     other = SampleBench(seeds=(0,)).write(tmp_path / "digits")
+    shutil.rmtree(other / "store")
     page = write_report([folder, other], tmp_path / "out", against="openood").read_text()
     section = page[page.index('id="openood"') :]
     assert "CIFAR-10 beside OpenOOD" in section
@@ -182,3 +186,17 @@ def test_a_suite_that_is_no_benchmark_of_openood_is_refused(tmp_path):
     done = CliRunner().invoke(app, ["report", str(folder), "--against", "openod"])
     assert done.exit_code == 2
     assert "Did you mean 'openood'" in done.output
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs pdflatex")
+def test_the_latex_table_compiles(tmp_path):
+    folder = bench_of("cifar10", tmp_path / "bench", seeds=(0,))
+    write_report(folder, tmp_path / "out", against="openood")
+    (path,) = (tmp_path / "out" / "tables" / "openood").glob("*.tex")
+    needed = re.match(r"% needs (\\usepackage{[a-z,]+})\n", path.read_text())[1]
+    document = (
+        rf"\documentclass{{article}}{needed}\begin{{document}}\input{{{path}}}\end{{document}}"
+    )
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", document]
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stdout[-600:]
