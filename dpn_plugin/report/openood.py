@@ -1,8 +1,9 @@
 """OpenOOD's published rows beside ours: rows of the page, and tables as CSV, Markdown and LaTeX."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 
@@ -121,7 +122,7 @@ def _rows(figures: pd.DataFrame) -> Iterator[tuple[str, ...]]:
         yield (_SPECTRA[row["spectrum"]], *ours, _their_name(row), *numbers)
 
 
-def _their_name(row: dict[str, object]) -> str:
+def _their_name(row: Mapping[Any, Any]) -> str:
     if not isinstance(row["training"], str):
         return DASH
     parts = dict.fromkeys(str(row[name]) for name in ("training", "postprocessor"))
