@@ -28,6 +28,7 @@ from dpn_plugin.runs.history import plot_history, write_history
 from dpn_plugin.runs.methods import Method, Network, check_options, method_of, training_code
 from dpn_plugin.runs.networks import create_network
 from dpn_plugin.runs.predictor import Predictor
+from dpn_plugin.runs.readout import num_outputs
 from dpn_plugin.runs.record import (
     CHECKPOINTS,
     PACKAGES,
@@ -83,6 +84,7 @@ __all__ = [
     "loss_options",
     "method_of",
     "network_identity",
+    "num_outputs",
     "open_run",
     "plot_history",
     "predict_logits",
