@@ -106,11 +106,9 @@ class Backbone(nn.Module):
         """
         hidden = self.model.forward_features(x)
         features = self._pooled(hidden)
-        if self.splits:
-            logits = self.head(features)
-        else:
-            logits = self.read(self.model.forward_head(hidden))
-        return Outputs(logits, features, self._maps(hidden))
+        heads = head_modules(self.model)
+        whole = apply_heads(heads, features) if self.splits else self.model.forward_head(hidden)
+        return Outputs(self.read(whole), features, self._maps(hidden))
 
     def encoder(self, x: Tensor) -> Tensor:
         """Return features B x D."""

@@ -7,6 +7,7 @@ from typing import Self
 import torch
 from pytorch_ood.api import FeaturesDetector, ModelNotSetException, RequiresFittingException
 from pytorch_ood.utils import extract_features
+from sklearn.covariance import ledoit_wolf
 from torch import Tensor
 from torch.utils.data import DataLoader
 
@@ -21,11 +22,6 @@ _MEASURES: dict[str, Callable[[Tensor], Tensor]] = {
     "entropy": functional.entropy,
     "mi": functional.mutual_information,
 }
-#: what is added to the diagonal of a covariance, relative to the mean variance, until it has a
-#: Cholesky factor
-_RIDGES = (0.0, *(10.0**k for k in range(-12, 1)))
-#: a factor whose smallest diagonal element is below this share of the largest is only rounding
-_ROUNDING = 1e-7
 
 
 class DensityAware(FeaturesDetector):
@@ -45,10 +41,11 @@ class DensityAware(FeaturesDetector):
     .. note:: Samples below the lowest density of the training data have equal scores, as in the
         paper.
 
-    .. note:: The authors add the smallest number for which torch finds a Cholesky factor, from
-        :math:`10^{-308}` on. Where a class has fewer samples than there are features, such a factor
-        consists of rounding errors; here the number is relative to the variance, and factors
-        without precision are rejected.
+    .. note:: The authors take the sample covariance, plus the smallest number for which it has a
+        Cholesky factor. With few samples of a class for the number of features, it fits the
+        training samples so well that all others lie below their lowest density. Here it is shrunk
+        as Ledoit and Wolf propose (:func:`sklearn.covariance.ledoit_wolf`); the shrinkage vanishes
+        for many samples.
     """
 
     requires_fit = True
@@ -158,13 +155,9 @@ class DensityAware(FeaturesDetector):
 
 
 def _factor(features: Tensor) -> Tensor:
-    """Return the lower Cholesky factor of the covariance, with the smallest ridge that suffices."""
-    covariance = torch.atleast_2d(features.T.cov())
-    variance = covariance.diagonal().mean()
-    eye = torch.eye(len(covariance), dtype=features.dtype, device=features.device)
-    for ridge in _RIDGES:
-        factor, failed = torch.linalg.cholesky_ex(covariance + ridge * variance * eye)
-        diagonal = factor.diagonal()
-        if not int(failed) and bool(diagonal.min() > _ROUNDING * diagonal.max()):
-            return factor
-    raise UserError("The features of a class are all equal; they have no density.")
+    """Return the lower Cholesky factor of the shrunk covariance."""
+    covariance, _ = ledoit_wolf(features.cpu().numpy())
+    factor, failed = torch.linalg.cholesky_ex(torch.from_numpy(covariance).to(features.device))
+    if int(failed):
+        raise UserError("The features of a class are all equal; they have no density.")
+    return factor

@@ -2,8 +2,9 @@ r"""
 The mean and the variance of a flexible Dirichlet distribution, from logarithms.
 
 It has concentrations :math:`\alpha`, an allocation :math:`p` and a dispersion :math:`\tau`: a
-mixture, with weights :math:`p_k`, of Dirichlets in which class :math:`k` has :math:`\alpha_k + \tau`
-instead of :math:`\alpha_k`. With :math:`A = \alpha_0 + \tau`, its moments are
+mixture, with weights :math:`p_k`, of Dirichlets in which class :math:`k` has
+:math:`\alpha_k + \tau` instead of :math:`\alpha_k`. With :math:`A = \alpha_0 + \tau`, its moments
+are
 
 .. math::
     \mu_c = \frac{\alpha_c + \tau p_c}{A}, \qquad
@@ -32,7 +33,8 @@ class FlexibleDirichlet(NamedTuple):
     r"""
     A flexible Dirichlet distribution for every sample.
 
-    :param log_alpha: :math:`\ln \alpha`, :math:`B \times K`, or :math:`B \times K \times H \times W`
+    :param log_alpha: :math:`\ln \alpha`, shape :math:`B \times K` or
+        :math:`B \times K \times H \times W`
     :param log_p: :math:`\ln p`, of the same shape
     :param log_tau: :math:`\ln \tau`, with one column instead of :math:`K`
     """

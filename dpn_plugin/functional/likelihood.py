@@ -8,8 +8,9 @@ log-likelihood of :math:`\pi_1, \dots, \pi_M` is
 
 .. math::
     -\frac1M \sum_m \ln \mathrm{Dir}(\pi_m; \alpha)
-      = \alpha_0 \bigl[\mathrm{KL}(a \,\|\, g) - \ln Z\bigr] - \tfrac12 \Bigl[\sum_c z_c - \ln\alpha_0
-      - (K - 1) \ln 2\pi\Bigr] + \sum_c r(\alpha_c) - r(\alpha_0) + \sum_c \mu_c,
+      = \alpha_0 \bigl[\mathrm{KL}(a \,\|\, g) - \ln Z\bigr]
+      - \tfrac12 \Bigl[\sum_c z_c - \ln\alpha_0 - (K - 1) \ln 2\pi\Bigr]
+      + \sum_c r(\alpha_c) - r(\alpha_0) + \sum_c \mu_c,
 
 where :math:`-\ln Z` measures how far the :math:`\pi_m` are apart. It is zero if they are equal, and
 is computed from :math:`1 - Z = \sum_c e^{\mu_c} \frac1M \sum_m (e^\delta - 1 - \delta)` with
@@ -31,7 +32,8 @@ def dirichlet_nll(log_alpha: Tensor, log_p: Tensor) -> Tensor:
 
     It is differentiable in both arguments. Its shape is :math:`B` or :math:`B \times H \times W`.
 
-    :param log_alpha: log-concentrations, :math:`B \times K`, or :math:`B \times K \times H \times W`
+    :param log_alpha: log-concentrations, shape :math:`B \times K` or
+        :math:`B \times K \times H \times W`
     :param log_p: logarithms of :math:`M` probabilities each, :math:`M \times B \times K \cdots`
     """
     mean = log_p.mean(dim=0)
@@ -49,7 +51,8 @@ def expected_cross_entropy(log_alpha: Tensor, right: Tensor) -> Tensor:
     r"""
     Return :math:`-\mathbb{E} \ln \pi_y = \psi(\alpha_0) - \psi(\alpha_y)` under a Dirichlet.
 
-    :param log_alpha: log-concentrations, :math:`B \times K`, or :math:`B \times K \times H \times W`
+    :param log_alpha: log-concentrations, shape :math:`B \times K` or
+        :math:`B \times K \times H \times W`
     :param right: true at the label :math:`y` of each sample, false everywhere if it has none
     """
     log_s = torch.where(right, log_others(log_alpha) - log_alpha, 0.0).sum(dim=1)

@@ -32,10 +32,11 @@ class DistributionDistillationLoss(InDomainLoss):
     The labels are not used, except that OOD samples are discarded with a warning.
 
     .. note:: The authors divide the network's logits by the temperature too, and multiply the loss
-        by its square: :math:`\alpha = e^{z / T}`, :math:`T^2 \mathcal{L}`. ``scale_logits=True`` does
-        so. Members are closer together at a high temperature, so that :math:`\ln \alpha` is large
-        there and :math:`z` is :math:`T` times as large; it has to fall by that factor while the
-        temperature does, for which a short training has too few steps (its loss explodes).
+        by its square: :math:`\alpha = e^{z / T}`, :math:`T^2 \mathcal{L}`. So does
+        ``scale_logits=True``. Members are closer together at a high temperature, so that
+        :math:`\ln \alpha` is large there and :math:`z` is :math:`T` times as large; it has to fall
+        by that factor while the temperature does, for which a short training has too few steps
+        (its loss explodes).
 
     .. note:: The authors add :math:`10^{-8}` to probabilities and concentrations. In log space this
         is not needed.

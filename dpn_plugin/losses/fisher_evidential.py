@@ -30,9 +30,9 @@ class FisherEvidentialLoss(AnnealedLoss):
         - w \ln \det I(\alpha)
         + \lambda_t\, \text{KL}[\text{Dir}(\tilde\alpha) \,\|\, \text{Dir}(1, \dots, 1)]\Bigr],
 
-    where :math:`I(\alpha) = \operatorname{diag}(\psi'(\alpha)) - \psi'(S)` is the Fisher information
-    and :math:`\tilde\alpha` is :math:`\alpha` with a one for the right class. The weight
-    :math:`\lambda_t = \min(1, t / T)` grows with the epoch :math:`t`.
+    where :math:`I(\alpha) = \operatorname{diag}(\psi'(\alpha)) - \psi'(S)` is the Fisher
+    information and :math:`\tilde\alpha` is :math:`\alpha` with a one for the right class. The
+    weight :math:`\lambda_t = \min(1, t / T)` grows with the epoch :math:`t`.
 
     The method is trained on in-domain data; OOD samples are discarded with a warning.
 

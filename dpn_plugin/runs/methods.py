@@ -208,16 +208,27 @@ def _initial_method(method: Method, name: str) -> Method:
     for each in (method, initial):
         if not each.trains:
             raise UserError(f"init_from: {each.name!r} trains nothing: no weights to start from.")
-    if len(initial.networks) > 1:
+    count = len(initial.trained_networks)
+    if count > 1:
         raise UserError(
-            f"init_from: {name!r} trains {len(initial.networks)} networks; {method.name!r} can "
+            f"init_from: {name!r} trains {count} networks; {method.name!r} can "
             "start from the weights of one."
         )
     if initial.needs_outliers and not method.needs_outliers:
         raise UserError(
             f"init_from: {name!r} is trained with outliers, and {method.name!r} without any."
         )
+    if _has_own_outputs(initial) != _has_own_outputs(method):
+        raise UserError(
+            f"init_from: the networks of {method.name!r} and {name!r} differ in the number of "
+            "outputs; one cannot start from the weights of the other."
+        )
     return initial
+
+
+def _has_own_outputs(method: Method) -> bool:
+    """Return whether the networks of a method have other outputs than one per class."""
+    return method.teacher is None and hasattr(registry.load("losses", method.loss), "columns")
 
 
 def _check_names(method: Method, options: Iterable[str]) -> None:
@@ -244,4 +255,4 @@ def _with_count(method: Method, key: str, value: Any) -> Method:
         raise UserError(f"{key} must be a whole number of 2 or more, not {value!r}.")
     if method.teacher is not None:
         return replace(method, teacher=replace(method.teacher, members=value))
-    return replace(method, **{key: value})
+    return replace(method, members=value) if key == "members" else replace(method, passes=value)

@@ -79,7 +79,7 @@ def create_trainer(
     owner = json_hash([config.identity(), record.code, record.data, network.name])
     return Trainer(
         backbone,
-        _create_losses(config.recipe, network, 2 if network.is_ood_classifier else data.num_classes),
+        _create_losses(config.recipe, network, data.num_classes),
         (points or data).for_network(network),
         # features are used as they are
         data.create_transform(backbone, own=config.has_given_weights)
@@ -206,6 +206,7 @@ def _create_losses(
     recipe: Recipe, network: Network, num_classes: int
 ) -> tuple[nn.Module, nn.Module]:
     """Return the objective for training and a second one, with its own state, for selection."""
-    options = loss_options(recipe, network) | {"num_classes": num_classes, "reduction": "none"}
+    classes = 2 if network.is_ood_classifier else num_classes
+    options = loss_options(recipe, network) | {"num_classes": classes, "reduction": "none"}
     training, selection = (registry.create_loss(network.loss, **options) for _ in range(2))
     return training, selection
