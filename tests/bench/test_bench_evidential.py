@@ -1,4 +1,4 @@
-"""The evidential family by name: trained, on frozen features too, and scored with its own scores."""
+"""The evidential family by name: trained, on frozen features too, and scored as by its authors."""
 
 from pathlib import Path
 
@@ -140,7 +140,7 @@ def test_networks_of_any_family_can_be_scored(backbone: str, method: str, tmp_pa
     x = torch.randn(2, *predictor.classifier.input_size)
     assert predictor(x).shape == (2, 7)
     if method == "f-edl":
-        with pytest.raises(UserError, match="needs a linear head, and that of .* with a readout"):
+        with pytest.raises(UserError, match=r"needs a linear head, and that of .* with a readout"):
             create_detector("vim", predictor.classifier)
 
 

@@ -92,7 +92,7 @@ def test_any_backbone_provides_what_it_needs(backbone):
 
 def test_mistakes_are_named(data, head):
     x, y = data
-    with pytest.raises(UserError, match="Unknown measure 'max'. Did you mean 'maxp'"):
+    with pytest.raises(UserError, match=r"Unknown measure 'max'. Did you mean 'maxp'"):
         DensityAware(head=head, measure="max")
     with pytest.raises(UserError, match="at least two samples of each"):
         DensityAware(head=head).fit_features(x[:1], y[:1])
