@@ -2,7 +2,10 @@
 
 from dpn_plugin.data.augment import Augmentation
 from dpn_plugin.data.batches import Batches
+from dpn_plugin.data.dataset_cache import DatasetCache, SharedSets
+from dpn_plugin.data.decoding import default_workers
 from dpn_plugin.data.drop_shared import DistinctTests, drop_shared, shared_rows
+from dpn_plugin.data.hashes import fingerprint, row_hashes
 from dpn_plugin.data.image_files import find_image_files, load_image_files
 from dpn_plugin.data.inputs import (
     Inputs,
@@ -14,7 +17,7 @@ from dpn_plugin.data.inputs import (
     join,
 )
 from dpn_plugin.data.lazy_images import LazyImages
-from dpn_plugin.data.loading import DatasetCache, load
+from dpn_plugin.data.loading import load
 from dpn_plugin.data.overlap import (
     check_calibration,
     check_in_domain_test,
@@ -22,9 +25,10 @@ from dpn_plugin.data.overlap import (
     check_set_aside,
     check_shift,
 )
-from dpn_plugin.data.samples import Samples, fingerprint, hold_out, set_aside
+from dpn_plugin.data.samples import Samples, hold_out, set_aside
 from dpn_plugin.data.shifts import clean_spec, match_classes, shifted_sets, split_severity
 from dpn_plugin.data.spec import ClassRange, SourceSpec, parse_value
+from dpn_plugin.data.storage import StorageOptions
 from dpn_plugin.data.transform import Transform, channel_statistics
 
 __all__ = [
@@ -38,7 +42,9 @@ __all__ = [
     "LazyImages",
     "MappedImages",
     "Samples",
+    "SharedSets",
     "SourceSpec",
+    "StorageOptions",
     "StoredImages",
     "StreamedImages",
     "Transform",
@@ -50,6 +56,7 @@ __all__ = [
     "check_shift",
     "chunks",
     "clean_spec",
+    "default_workers",
     "drop_shared",
     "find_image_files",
     "fingerprint",
@@ -59,6 +66,7 @@ __all__ = [
     "load_image_files",
     "match_classes",
     "parse_value",
+    "row_hashes",
     "set_aside",
     "shared_rows",
     "shifted_sets",

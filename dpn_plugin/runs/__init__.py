@@ -11,8 +11,10 @@ from dpn_plugin.runs.checkpoint import (
 from dpn_plugin.runs.config import LARGEST_IMAGE, Recipe, TrainConfig, list_recipes
 from dpn_plugin.runs.diagnosis import diagnose
 from dpn_plugin.runs.folder import (
+    CACHE,
     describe_changes,
     load_or_create_record,
+    remove_cache,
     remove_checkpoints,
     remove_leftovers,
     remove_run,
@@ -28,6 +30,7 @@ from dpn_plugin.runs.history import plot_history, write_history
 from dpn_plugin.runs.methods import Method, Network, check_options, method_of, training_code
 from dpn_plugin.runs.networks import create_network
 from dpn_plugin.runs.predictor import Predictor
+from dpn_plugin.runs.readout import num_outputs
 from dpn_plugin.runs.record import (
     CHECKPOINTS,
     PACKAGES,
@@ -48,6 +51,7 @@ from dpn_plugin.runs.sharing import (
 from dpn_plugin.runs.trained_run import TrainedRun, open_run
 
 __all__ = [
+    "CACHE",
     "CHECKPOINTS",
     "HELD_OUT_FILE",
     "LARGEST_IMAGE",
@@ -83,6 +87,7 @@ __all__ = [
     "loss_options",
     "method_of",
     "network_identity",
+    "num_outputs",
     "open_run",
     "plot_history",
     "predict_logits",
@@ -90,6 +95,7 @@ __all__ = [
     "read_run_record",
     "read_tensors",
     "read_weights",
+    "remove_cache",
     "remove_checkpoints",
     "remove_leftovers",
     "remove_run",

@@ -1,21 +1,19 @@
 """``openood:BENCHMARK/LIST``: the exact splits of OpenOOD v1.5, by its lists of images."""
 
+import os
 from pathlib import Path
 
-from pytorch_ood.dataset.img import ImageListDataset
-
 from dpn_plugin.data.lazy_images import LazyImages
-from dpn_plugin.data.samples import Samples
 from dpn_plugin.data.sources import refuse_split
-from dpn_plugin.data.sources.dataset_adapter import to_samples
-from dpn_plugin.errors import MissingData, UserError, unknown_name
+from dpn_plugin.data.sources.image_list import images_of_list
+from dpn_plugin.errors import MissingData, unknown_name
 
 #: where lists find their images: small ones, and those of ImageNet and its OOD sets
 _IMAGES = ("images_classic", "images_largescale")
 _LINK = "https://github.com/Jingkang50/OpenOOD"
 
 
-def load(argument: str, *, split: str | None, root: Path) -> Samples | LazyImages:
+def load(argument: str, *, split: str | None, root: Path) -> LazyImages:
     """
     Return the images of one of OpenOOD's lists.
 
@@ -38,13 +36,7 @@ def load(argument: str, *, split: str | None, root: Path) -> Samples | LazyImage
     if argument not in known:
         raise unknown_name("OpenOOD list", argument, known)
     path = lists / f"{argument}.txt"
-    try:
-        dataset = ImageListDataset(root=str(_image_folder(path, folders)), imglist_path=str(path))
-    except OSError as error:
-        raise MissingData(f"{source}: {error}") from error
-    except (ValueError, RuntimeError) as error:
-        raise UserError(f"{source}: {error}") from error
-    return to_samples(dataset, source)
+    return images_of_list(path, _image_folder(path, folders), source)
 
 
 def _image_folder(path: Path, folders: list[Path]) -> Path:
@@ -53,6 +45,6 @@ def _image_folder(path: Path, folders: list[Path]) -> Path:
 
     No list says which one: those of a benchmark may differ, as the textures of ImageNet do.
     """
-    with path.open(encoding="utf-8") as lines:
+    with path.open(encoding="utf-8", errors="replace") as lines:
         first = next((line.rsplit(" ", 1)[0] for line in lines if line.strip()), "")
-    return next((folder for folder in folders if (folder / first).is_file()), folders[0])
+    return next((each for each in folders if os.path.isfile(each / first)), folders[0])
