@@ -2,7 +2,8 @@
 
 from dpn_plugin.bench.benchmark import BenchMonitor, Executor, RunMonitor, run_benchmark
 from dpn_plugin.bench.check import check_plan, describe_resizings
-from dpn_plugin.bench.data import load_suite_data
+from dpn_plugin.bench.data import SuiteData, load_suite_data
+from dpn_plugin.bench.estimate import Cost, PlanCost, estimate_plan, why_too_large
 from dpn_plugin.bench.execution import LocalExecutor, PoolExecutor, RayExecutor
 from dpn_plugin.bench.paper import compare_with_paper, paper_figures
 from dpn_plugin.bench.plan import Plan, make_plan
@@ -18,21 +19,25 @@ __all__ = [
     "BENCH_FILE",
     "BenchMonitor",
     "BenchRecord",
+    "Cost",
     "DataRecord",
     "Executor",
     "LocalExecutor",
     "Plan",
+    "PlanCost",
     "PlannedRun",
     "PoolExecutor",
     "RayExecutor",
     "Request",
     "RunMonitor",
     "Suite",
+    "SuiteData",
     "check_plan",
     "compare_with_paper",
     "copy_suite",
     "count_trainings",
     "describe_resizings",
+    "estimate_plan",
     "join_options",
     "load_suite",
     "load_suite_data",
@@ -41,4 +46,5 @@ __all__ = [
     "read_bench_record",
     "read_suite_text",
     "run_benchmark",
+    "why_too_large",
 ]
