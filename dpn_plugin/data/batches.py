@@ -103,5 +103,5 @@ class Batches:
 
     def _read(self, batches: Iterable[np.ndarray], workers: int) -> Iterator[tuple[Tensor, Tensor]]:
         own = (torch.from_numpy(rows[self._rank :: self._world].copy()) for rows in batches)
-        for rows, inputs in decoded_batches(self.samples.inputs, own, workers, self.samples.name):
+        for rows, inputs in decoded_batches(self.samples.rows, own, workers, self.samples.name):
             yield inputs, self.samples.labels[rows]

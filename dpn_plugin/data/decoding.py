@@ -5,7 +5,7 @@ import os
 import signal
 import threading
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,7 +13,6 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
-from dpn_plugin.data.inputs import Inputs, rows_of
 from dpn_plugin.errors import UserError
 
 #: batches that wait, decoded, for each worker process
@@ -30,25 +29,25 @@ def default_workers() -> int:
 
 
 def decoded_batches(
-    inputs: Inputs, positions: Iterable[Tensor], workers: int, name: str
-) -> Iterator[tuple[Tensor, Tensor]]:
+    fetch: Callable[[Tensor], Any], positions: Iterable[Tensor], workers: int, name: str
+) -> Iterator[tuple[Tensor, Any]]:
     """
-    Yield each of the given positions with its inputs, in this order.
+    Yield each of the given positions with what is fetched for it, in this order.
 
     Workers decode a few batches ahead and no more, whatever the length of ``positions``. The order
     does not depend on their number, and torch's random state does not change.
 
-    :param inputs: what to read
-    :param positions: of the inputs of each batch, ``int64``
+    :param fetch: returns a batch, given its positions; it is called in the worker processes
+    :param positions: of each batch, ``int64``
     :param workers: number of worker processes; 0 reads in this process
     :param name: the name of the data in messages
     :raises UserError: if an image cannot be read, or a worker process dies
     """
     if workers < 1:
         for rows in positions:
-            yield rows, rows_of(inputs, rows)
+            yield rows, fetch(rows)
         return
-    batches = _start_workers(inputs, positions, workers)
+    batches = _start_workers(fetch, positions, workers)
     while True:
         try:
             rows, found = next(batches)
@@ -62,11 +61,13 @@ def decoded_batches(
         yield rows, found
 
 
-def _start_workers(inputs: Inputs, positions: Iterable[Tensor], workers: int) -> Iterator[Any]:
+def _start_workers(
+    fetch: Callable[[Tensor], Any], positions: Iterable[Tensor], workers: int
+) -> Iterator[Any]:
     with warnings.catch_warnings(), _no_child_handler():
         warnings.filterwarnings("ignore", message="This DataLoader will create")
         loader = DataLoader(
-            _BatchDataset(inputs),
+            _BatchDataset(fetch),
             batch_size=None,  # an item is a whole batch
             sampler=positions,
             num_workers=workers,
@@ -78,15 +79,15 @@ def _start_workers(inputs: Inputs, positions: Iterable[Tensor], workers: int) ->
         return iter(loader)
 
 
-class _BatchDataset(Dataset[tuple[Tensor, Tensor | UserError]]):
+class _BatchDataset(Dataset[tuple[Tensor, Any]]):
     """Whole batches by their positions."""
 
-    def __init__(self, inputs: Inputs) -> None:
-        self.inputs = inputs
+    def __init__(self, fetch: Callable[[Tensor], Any]) -> None:
+        self.fetch = fetch
 
-    def __getitem__(self, rows: Tensor) -> tuple[Tensor, Tensor | UserError]:
+    def __getitem__(self, rows: Tensor) -> tuple[Tensor, Any]:
         try:
-            return rows, rows_of(self.inputs, rows)
+            return rows, self.fetch(rows)
         except UserError as error:  # raised here, torch would wrap it into a traceback
             return rows, type(error)(str(error))
 
@@ -125,5 +126,5 @@ def _worker_died(error: Exception, name: str) -> Exception:
         return error
     return UserError(
         f"A worker process that decodes images of {name} was killed; the system does so when "
-        "memory runs out. Use fewer of them: --workers 1, or 0 to decode in the main process."
+        "memory runs out. Use fewer of them: --loaders 1, or 0 to decode in the main process."
     )

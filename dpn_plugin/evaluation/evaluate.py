@@ -1,9 +1,11 @@
 """The evaluation of one trained run with every detector, or with those that are missing."""
 
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
+
+from torch import Tensor
 
 from dpn_plugin.evaluation.peak_memory import PeakMemory
 from dpn_plugin.evaluation.plane import PLANE_SETS
@@ -28,6 +30,7 @@ from dpn_plugin.evaluation.sample_record import has_samples, write_samples
 from dpn_plugin.evaluation.samples import choose_samples, has_images
 from dpn_plugin.evaluation.scorers import DetectorScorer, Scorer, create_scorer, scorer_names
 from dpn_plugin.evaluation.shared_scores import score_together
+from dpn_plugin.evaluation.stored_scores import write_scores
 from dpn_plugin.evaluation.warning_collector import WarningCollector
 from dpn_plugin.outputs import CALIBRATION, RunOutputs
 from dpn_plugin.runs import diagnose
@@ -77,7 +80,7 @@ class Evaluation:
         record = read_evaluation(self.folder)
         if record is not None and record.identity == self._identity():
             self.record = record
-        missing = self.record.missing(self.names, self.tune) if self.record else self.names
+        missing = self._missing(self.record) if self.record else self.names
         wanted = [name for name in self.names if name in missing or name in self.again]
         self.scorers = {name: self._create_scorer(name) for name in wanted}
         # those of test sets are also required if all figures are known: the report reads them
@@ -113,6 +116,12 @@ class Evaluation:
             record.detectors[name] = self._evaluate_detector(name, self.scorers.pop(name))
             write_evaluation(self.folder, record)
         return record
+
+    def _missing(self, record: EvaluationRecord) -> list[str]:
+        """Return the detectors without figures, or whose scores are not in the store."""
+        found, store = record.missing(self.names, self.tune), self.outputs.store
+        known = {n: d.scores for n, d in record.detectors.items() if d.scores and n not in found}
+        return [*found, *(name for name, key in known.items() if store.open(key) is None)]
 
     def _create_scorer(self, name: str) -> Scorer | Exception:
         try:
@@ -154,6 +163,9 @@ class Evaluation:
             seconds=round(time.perf_counter() - start, 3),
         )
 
+    def _store_scores(self, name: str, scores: Mapping[str, Tensor]) -> str:
+        return write_scores(self.outputs.store, self.outputs.keys["in_domain_test"], name, scores)
+
     def _output_keys(self) -> OutputKeys:
         groups: dict[str, dict[str, str]] = {}
         for name in (*self.test_sets, *PLANE_SETS):
@@ -178,6 +190,7 @@ class Evaluation:
             if self._calibration:
                 rows += decision_rows(name, scorer.score_calibration(), in_scores, out_scores)
             found.rows = rows
+            found.scores = self._store_scores(name, {"in_domain_test": in_scores, **out_scores})
         except Exception as error:  # of a plugin's detector; the others go on
             # one that failed is tried again, because more memory may be free then
             found.reason, found.failed = why_not_run(error)

@@ -80,6 +80,27 @@ def test_the_total_adds_up_and_the_largest_runs_decide_the_memory() -> None:
     assert cost.seconds_with(2) == 5.0 + 30.0
 
 
+def test_the_example_on_paper_in_the_documentation() -> None:
+    train, held_out, test = 1_153_050, 128_117, 130_908
+    fitted = ["gram", "multi-mahalanobis", "nacue"]
+    others = ["grad-norm", "grad-uncertainty", "mahalanobis-odin", "odin", "rank-feat"]
+    passes = detector_passes([*fitted, *others], fitted)
+    assert passes == pytest.approx((2.3, 7.6))
+    sets = {"train": train, "held_out": held_out, "tests": test}
+    work = Work(
+        collected=sum(sets.values()), fitted=train, scored=test, fit_passes=passes[0],
+        score_passes=passes[1], store=store_bytes(sets, [4000, 4096, 8]), weight_files=1,
+    )  # fmt: skip
+    one = run_cost(work, Speed((0.0, 0.0), 1 / 1500, 0.0, 160_000_000, 0))
+    assert one.images == 2_696_033
+    assert one.forwards == pytest.approx(5_058_991, abs=1)
+    assert one.seconds / 3600 == pytest.approx(0.94, abs=0.005)
+    everything = PlanCost([one] * 40)
+    assert everything.total.seconds / 3600 == pytest.approx(37, abs=0.5)
+    assert everything.seconds_with(8) / 3600 == pytest.approx(4.7, abs=0.05)
+    assert everything.total.disk / 1e9 == pytest.approx(464, abs=0.5)
+
+
 def test_what_does_not_fit_is_said(tmp_path: Path) -> None:
     much = PlanCost([Cost(disk=10**18, memory=10**18)])
     disk, memory = why_too_large(much, tmp_path / "not" / "there", 1)

@@ -72,7 +72,7 @@ def test_a_killed_worker_is_reported_in_one_sentence():
             os.kill(os.getpid(), signal.SIGKILL)
         return torch.zeros(SHAPE, dtype=torch.uint8)
 
-    with pytest.raises(UserError, match=r"decodes images of photographs was killed.*--workers 1"):
+    with pytest.raises(UserError, match=r"decodes images of photographs was killed.*--loaders 1"):
         list(Batches(samples(workers=2, decode=decode), 7, shuffle=False).epoch(0))
 
 
