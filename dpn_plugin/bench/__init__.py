@@ -2,7 +2,8 @@
 
 from dpn_plugin.bench.benchmark import BenchMonitor, Executor, RunMonitor, run_benchmark
 from dpn_plugin.bench.check import check_plan, describe_resizings
-from dpn_plugin.bench.data import load_suite_data
+from dpn_plugin.bench.data import SuiteData, load_suite_data
+from dpn_plugin.bench.estimate import Cost, PlanCost, estimate_plan, why_too_large
 from dpn_plugin.bench.execution import LocalExecutor, PoolExecutor, RayExecutor
 from dpn_plugin.bench.openood import BENCHMARKS as OPENOOD_BENCHMARKS
 from dpn_plugin.bench.openood import SOURCE as OPENOOD_SOURCE
@@ -35,10 +36,12 @@ __all__ = [
     "SEARCH_FOLDER",
     "BenchMonitor",
     "BenchRecord",
+    "Cost",
     "DataRecord",
     "Executor",
     "LocalExecutor",
     "Plan",
+    "PlanCost",
     "PlannedRun",
     "PoolExecutor",
     "RayExecutor",
@@ -46,6 +49,7 @@ __all__ = [
     "RunMonitor",
     "SearchRecord",
     "Suite",
+    "SuiteData",
     "TrialRecord",
     "check_plan",
     "compare_with_openood",
@@ -55,6 +59,7 @@ __all__ = [
     "describe_ranges",
     "describe_resizings",
     "find_openood_benchmark",
+    "estimate_plan",
     "join_options",
     "load_suite",
     "load_suite_data",
@@ -65,4 +70,5 @@ __all__ = [
     "read_searches",
     "read_suite_text",
     "run_benchmark",
+    "why_too_large",
 ]
