@@ -6,6 +6,8 @@ from dpn_plugin.data.drop_shared import DistinctTests, drop_shared
 from dpn_plugin.data.image_files import find_image_files, load_image_files
 from dpn_plugin.data.lazy_images import LazyImages
 from dpn_plugin.data.loading import DatasetCache, load
+from dpn_plugin.data.mixed import Mixed, Mixing
+from dpn_plugin.data.mixing import MIXINGS
 from dpn_plugin.data.overlap import (
     check_calibration,
     check_in_domain_test,
@@ -17,12 +19,15 @@ from dpn_plugin.data.spec import ClassRange, SourceSpec, parse_value
 from dpn_plugin.data.transform import Transform, channel_statistics
 
 __all__ = [
+    "MIXINGS",
     "Augmentation",
     "Batches",
     "ClassRange",
     "DatasetCache",
     "DistinctTests",
     "LazyImages",
+    "Mixed",
+    "Mixing",
     "Samples",
     "SourceSpec",
     "Transform",

@@ -13,6 +13,7 @@ from dpn_plugin.plugins.hookspecs import GROUP, KINDS, Entry, hookimpl
 from dpn_plugin.plugins.host_status import autoload_status, host_problems
 from dpn_plugin.plugins.manager import Plugin, plugins
 from dpn_plugin.plugins.options import allowed_options, check_options, takes
+from dpn_plugin.plugins.pytorch_ood_losses import loss_name
 from dpn_plugin.plugins.registry import (
     create_loss,
     list_backbones,
@@ -45,6 +46,7 @@ __all__ = [
     "list_losses",
     "list_methods",
     "list_suites",
+    "loss_name",
     "plugins",
     "reason",
     "registry",

@@ -26,7 +26,7 @@ from dpn_plugin.runs.held_out import (
 )
 from dpn_plugin.runs.history import plot_history, write_history
 from dpn_plugin.runs.methods import Method, Network, check_options, method_of, training_code
-from dpn_plugin.runs.networks import create_network
+from dpn_plugin.runs.networks import create_network, reads_features
 from dpn_plugin.runs.predictor import Predictor
 from dpn_plugin.runs.record import (
     CHECKPOINTS,
@@ -90,6 +90,7 @@ __all__ = [
     "read_run_record",
     "read_tensors",
     "read_weights",
+    "reads_features",
     "remove_checkpoints",
     "remove_leftovers",
     "remove_run",

@@ -1,15 +1,17 @@
-"""The training methods of the paper, as data."""
+"""The training methods, as data."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
+from inspect import signature
 from typing import Any
 
+from dpn_plugin.data import MIXINGS
 from dpn_plugin.errors import UserError
 from dpn_plugin.plugins import KINDS, code_identity, registry, takes
 from dpn_plugin.runs.config import TrainConfig
 
-#: options of a method itself; all others are options of its loss
+#: options of a method itself; all others are options of its mixing or its loss
 _COUNTS = ("members", "passes")
 
 
@@ -29,6 +31,9 @@ class Network:
     :param seed_offset: added to the seed of the run, so that members of an ensemble differ
     :param starts_from: the network of the run whose weights it starts from
     :param is_trained: whether it is trained; otherwise the given weights are its own
+    :param lr_factor: of the recipe's learning rate
+    :param mixing: name of what mixes the samples of a batch
+    :param mixing_options: keyword arguments of the mixing
     """
 
     name: str
@@ -41,6 +46,9 @@ class Network:
     seed_offset: int = 0
     starts_from: str | None = None
     is_trained: bool = True
+    lr_factor: float = 1.0
+    mixing: str | None = None
+    mixing_options: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -61,6 +69,10 @@ class Method:
     :param init_from: the method that trains the weights that every classifier starts from
     :param trains: whether anything is trained; otherwise the network is used with the weights that
         are given, and there is only one seed
+    :param lr_factor: of the recipe's learning rate, for methods that fine-tune
+    :param mixing: name of what mixes the samples of a batch, see ``dpn_plugin.data.MIXINGS``
+    :param mixing_options: keyword arguments of the mixing
+    :param has_own_score: a branch of the classifier gives an outlier score, beside detectors
     """
 
     name: str
@@ -75,6 +87,10 @@ class Method:
     has_ood_classifier: bool = False
     init_from: "Method | None" = None
     trains: bool = True
+    lr_factor: float = 1.0
+    mixing: str | None = None
+    mixing_options: Mapping[str, Any] = field(default_factory=dict)
+    has_own_score: bool = False
 
     @property
     def networks(self) -> tuple[Network, ...]:
@@ -109,6 +125,9 @@ class Method:
             adam_only=self.adam_only,
             starts_from=INITIAL if self.init_from else None,
             is_trained=self.trains,
+            lr_factor=self.lr_factor,
+            mixing=self.mixing,
+            mixing_options=self.mixing_options,
         )
         return replace(network, **changes)
 
@@ -129,6 +148,18 @@ BINARY = Method("binary", "ce", needs_outliers=True, has_ood_classifier=True)
 MCDP = Method("mcdp", "ce", passes=10)
 DEEP_ENSEMBLE = Method("deep-ensemble", "ce", members=3)
 AS_IS = Method("as-is", "ce", trains=False)
+ENERGY_FT = Method(
+    "energy-ft",
+    "energy-regularized",
+    loss_options={"alpha": 0.1, "margin_in": -23.0, "margin_out": -5.0},
+    needs_outliers=True,
+    init_from=BASELINE,
+    lr_factor=0.1,
+)
+MIXOE = Method(
+    "mixoe", "mixoe", needs_outliers=True, init_from=BASELINE, lr_factor=0.1, mixing="mixoe"
+)
+PIXMIX = Method("pixmix", "ce", mixing="pixmix")
 
 
 def method_of(config: TrainConfig) -> Method:
@@ -145,6 +176,12 @@ def method_of(config: TrainConfig) -> Method:
     for key in _COUNTS:
         if key in config.options:
             method = replace(method, **{key: _check_count(method, key, options.pop(key))})
+    if "lr_factor" in config.options:
+        method = replace(method, lr_factor=_check_factor(method, options.pop("lr_factor")))
+    if method.mixing is not None:
+        mixing = MIXINGS[method.mixing]
+        own = {key: options.pop(key) for key in [*options] if takes(mixing, key)}
+        method = replace(method, mixing_options=own)
     evidence = None if method.evidence is None else options.get("evidence", method.evidence)
     return replace(method, loss_options=options, evidence=evidence)
 
@@ -163,11 +200,13 @@ def training_code(config: TrainConfig) -> dict[str, str]:
 
 def check_options(config: TrainConfig) -> None:
     """
-    Check that the losses of a configuration take its options, before anything is trained.
+    Check that the method of a configuration takes its options, before anything is trained.
 
     :raises UserError: naming the option that does not fit
     """
     for network in method_of(config).networks:
+        if network.mixing is not None:
+            MIXINGS[network.mixing](**network.mixing_options)
         if network.loss_options:
             registry.create_loss(network.loss, num_classes=2, **network.loss_options)
 
@@ -190,14 +229,32 @@ def _initial_method(method: Method, name: str) -> Method:
 
 
 def _check_names(method: Method, options: Iterable[str]) -> None:
-    """Refuse a misspelt count; the loss, which takes all other options, would not know it."""
-    counts = [key for key in _COUNTS if getattr(method, key) > 1]
+    """Refuse a misspelt option of the method; the loss, which takes the others, has none such."""
+    own = _own_options(method)
     for name in options:
-        close = get_close_matches(name, counts, n=1)
-        if name not in counts and close and not takes(registry.load("losses", method.loss), name):
+        close = get_close_matches(name, own, n=1)
+        if name not in own and close and not takes(registry.load("losses", method.loss), name):
             raise UserError(
                 f"Method {method.name!r} has no option {name!r}. Did you mean {close[0]!r}?"
             )
+
+
+def _own_options(method: Method) -> list[str]:
+    """Return the names of the options that a method has beside those of its loss."""
+    own = [key for key in _COUNTS if getattr(method, key) > 1]
+    if method.init_from is not None:
+        own.append("lr_factor")
+    if method.mixing is not None:
+        own += signature(MIXINGS[method.mixing]).parameters
+    return own
+
+
+def _check_factor(method: Method, value: Any) -> float:
+    if method.init_from is None:
+        raise UserError(f"Method {method.name!r} has no option 'lr_factor': it fine-tunes nothing.")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 1:
+        raise UserError(f"lr_factor must be a number above 0 and at most 1, not {value!r}.")
+    return float(value)
 
 
 def _check_count(method: Method, key: str, value: Any) -> Any:

@@ -56,8 +56,8 @@ class Predictor(nn.Module):
 
         ``logits`` as :meth:`forward` gives them. ``features`` of the classifier, unless predictions
         are averaged; then ``mutual_information`` of prediction and member. ``ood_logits``, B x 2,
-        if a second network separates OOD samples. ``evidence_logits``, the raw outputs, for
-        evidential networks.
+        if a second network, or a branch of the classifier, separates OOD samples.
+        ``evidence_logits``, the raw outputs, for evidential networks.
 
         :param x: a batch, transformed
         """
@@ -70,6 +70,10 @@ class Predictor(nn.Module):
     def _complete(
         self, logits: Tensor, features: Tensor, ood_logits: Tensor | None
     ) -> dict[str, Tensor]:
+        branch = self.classifier.branch
+        if branch is not None:
+            ood_logits = branch.ood_logits(logits, features)
+            logits = branch.logits(logits, features)
         found = {"logits": self._log_concentrations(logits), "features": features}
         if self.method.evidence is not None:
             found["evidence_logits"] = logits

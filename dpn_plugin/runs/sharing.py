@@ -40,6 +40,7 @@ def network_identity(config: TrainConfig, network: Network) -> str:
             "recipe": adapted_recipe(config.recipe, network).model_dump(mode="json"),
             "outliers": [spec.model_dump(mode="json") for spec in outliers],
             "loss": [network.loss, loss_options(config.recipe, network)],
+            "mixing": [network.mixing, dict(network.mixing_options)],
             "is_ood_classifier": network.is_ood_classifier,
             "is_trained": network.is_trained,
             "seed_offset": network.seed_offset,
@@ -54,6 +55,8 @@ def network_identity(config: TrainConfig, network: Network) -> str:
 
 def adapted_recipe(recipe: Recipe, network: Network) -> Recipe:
     """Return the recipe that a network is trained with."""
+    if network.lr_factor != 1:
+        recipe = recipe.model_copy(update={"lr": network.lr_factor * recipe.lr})
     if network.adam_only and recipe.optimizer.startswith("sgd"):
         return recipe.model_copy(update={"optimizer": "adam", "lr": 5e-4})
     return recipe

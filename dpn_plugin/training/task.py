@@ -13,6 +13,7 @@ from dpn_plugin._distributed import Processes
 from dpn_plugin.backbones import Backbone, head_modules
 from dpn_plugin.data import Batches, Transform
 from dpn_plugin.errors import UserError, unknown_name
+from dpn_plugin.losses import FeatureLoss, NetworkOutputs, group_mean
 from dpn_plugin.runs import Recipe
 from dpn_plugin.training.data import TrainingData
 
@@ -40,31 +41,41 @@ class GroupedTask(ClassificationTask):
         super().__init__(model, criterion, device=device, verbose=False)
         self.amp = amp
 
-    def forward(self, input: Tensor, target: Tensor) -> dict[str, Tensor]:
+    def forward(
+        self, input: Tensor, target: Tensor, soft: Tensor | None = None
+    ) -> dict[str, Tensor]:
         """
         Return ``loss``, the sum of ``loss_in`` and ``loss_out``, the logits as ``output``, and the
         number of correct predictions as ``correct``.
 
         :param input: ready for the model
         :param target: labels; below 0 is OOD
+        :param soft: targets as probabilities, for a loss that takes them
         :raises NonFinite: if the logits or the loss are not finite
         """
-        logits = self.logits(self.trainable_module, input)
-        return self.losses(self.criterion, logits, target)
+        outputs = self.outputs(self.trainable_module, input)
+        more = () if soft is None else (soft,)
+        return self.losses(self.criterion, outputs, target, *more)
 
-    def logits(self, model: nn.Module, input: Tensor) -> Tensor:
-        """Return the float32 logits of ``model``."""
+    def outputs(self, model: nn.Module, input: Tensor) -> Any:
+        """Return the float32 logits of ``model``, or all outputs for a loss that reads more."""
         with torch.autocast(input.device.type, dtype=torch.bfloat16, enabled=self.amp):
-            return model(input).float()
+            if not isinstance(self.criterion, FeatureLoss):
+                return model(input).float()
+            backbone = unwrap_model(model)
+            found = backbone.outputs(input)
+        features = found.features.float()
+        return NetworkOutputs(found.logits.float(), features, backbone.branch, backbone.head)
 
     @staticmethod
-    def losses(criterion: Any, logits: Tensor, target: Tensor) -> dict[str, Tensor]:
+    def losses(criterion: Any, outputs: Any, target: Tensor, *soft: Tensor) -> dict[str, Tensor]:
         """Return the parts of the loss and the number of correct predictions."""
+        logits = _logits(outputs)
         if not torch.isfinite(logits.detach()).all():
             raise NonFinite("the logits are not finite")
-        values = criterion(logits, target)
+        values = criterion(outputs, target, *soft)
         in_domain = target >= 0
-        loss_in, loss_out = _mean(values, in_domain), _mean(values, ~in_domain)
+        loss_in, loss_out = group_mean(values, in_domain), group_mean(values, ~in_domain)
         loss = loss_in + loss_out
         if not torch.isfinite(loss.detach()):
             raise NonFinite("the loss is not finite")
@@ -78,9 +89,18 @@ class GroupedTask(ClassificationTask):
         }
 
 
-def _mean(values: Tensor, group: Tensor) -> Tensor:
-    weights = group.to(values.dtype)
-    return (values * weights).sum() / weights.sum().clamp(min=1)
+def _logits(outputs: Any) -> Tensor:
+    """Return the logits that classify."""
+    if isinstance(outputs, Tensor):
+        return outputs
+    if outputs.branch is None:
+        return outputs.logits
+    was_training = outputs.branch.training
+    outputs.branch.eval()  # what the branch learns from a batch, it learns with the loss
+    try:
+        return outputs.branch.logits(outputs.logits, outputs.features)
+    finally:
+        outputs.branch.train(was_training)
 
 
 @torch.no_grad()
@@ -110,8 +130,8 @@ def held_out_metrics(
         )
         for x, y in batches.epoch(0):
             if len(y):
-                logits = task.logits(model, transform(x.to(processes.device)))
-                sums += _sums(task.losses(criterion, logits, y.to(processes.device)), y)
+                outputs = task.outputs(model, transform(x.to(processes.device)))
+                sums += _sums(task.losses(criterion, outputs, y.to(processes.device)), y)
     model.train()
     loss_in, loss_out, count, count_out, correct = processes.all_reduce_sum(sums).tolist()
     loss = loss_in / max(1.0, count) + loss_out / max(1.0, count_out)
@@ -140,6 +160,8 @@ def create_task(
     if processes.world > 1:
         if recipe.freeze_epochs:
             raise UserError("freeze_epochs is for one process, not for torchrun.")
+        if isinstance(criterion, FeatureLoss):
+            raise UserError("A loss that reads features is for one process, not for torchrun.")
         gpu = processes.device.type == "cuda"
         task.prepare_distributed([processes.device] if gpu else None)
     return task
@@ -156,6 +178,7 @@ def freeze_all_but_head(task: GroupedTask, frozen: bool) -> None:
     """
     backbone = unwrap_model(task.get_trainable_module())
     heads = head_modules(backbone.model)
+    heads += [] if backbone.branch is None else [backbone.branch]
     own = {id(each) for head in heads for each in head.parameters()}
     for parameter in backbone.parameters():
         parameter.requires_grad_(not frozen or id(parameter) in own)
