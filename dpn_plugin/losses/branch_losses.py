@@ -1,6 +1,7 @@
 """Losses of pytorch-ood that need an output beside the classes, or the features of samples."""
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from pytorch_ood import loss as host
@@ -238,7 +239,7 @@ class VOSLoss(FeatureLoss):
         self.counts.copy_(torch.tensor([*loss.number_dict.values()]))
         return spread(value, target)
 
-    def _host_loss(self, outputs: NetworkOutputs, branch: WeightedEnergy) -> nn.Module:
+    def _host_loss(self, outputs: NetworkOutputs, branch: WeightedEnergy) -> Any:
         """Return the host's loss with the queues of this one, which it changes in place."""
         assert outputs.head is not None
         shape = torch.nn.Linear(self.queue.shape[2], self.num_classes, device="meta")
@@ -261,6 +262,8 @@ class VOSLoss(FeatureLoss):
 
 class _Head(nn.Module):
     """The classifier of a network as a module without parameters of its own."""
+
+    heads: tuple[Callable[[Tensor], Tensor]]
 
     def __init__(self, head: Callable[[Tensor], Tensor]) -> None:
         super().__init__()

@@ -35,9 +35,9 @@ class Branch(nn.Module):
         """
         return logits
 
-    def ood_logits(self, logits: Tensor, features: Tensor) -> Tensor | None:
+    def own_score(self, logits: Tensor, features: Tensor) -> Tensor | None:
         """
-        Return logits of in-domain and OOD, B x 2, or ``None`` if the method has no such score.
+        Return the score of the method itself, B; larger is more OOD. ``None`` if it has none.
 
         :param logits: of the network's classifier, B x K
         :param features: that the classifier reads, B x D
@@ -105,9 +105,9 @@ class FeatureCentres(Branch):
         super().__init__()
         self.centres = nn.Parameter(torch.randn(num_classes, width))
 
-    def ood_logits(self, logits: Tensor, features: Tensor) -> Tensor:
-        """Return zero and the squared distance to the nearest centre."""
-        return _as_odds(squared_distances(features, self.centres).amin(dim=1))
+    def own_score(self, logits: Tensor, features: Tensor) -> Tensor:
+        """Return the squared distance to the nearest centre."""
+        return squared_distances(features, self.centres).amin(dim=1)
 
 
 class OneCentre(Branch):
@@ -138,9 +138,9 @@ class OneCentre(Branch):
             self.centre.copy_(features.detach().mean(dim=0, keepdim=True))
             self.is_set.fill_(True)
 
-    def ood_logits(self, logits: Tensor, features: Tensor) -> Tensor:
-        """Return zero and the squared distance to the centre."""
-        return _as_odds(self.distance(features))
+    def own_score(self, logits: Tensor, features: Tensor) -> Tensor:
+        """Return the squared distance to the centre."""
+        return self.distance(features)
 
 
 class Background(Branch):
@@ -154,9 +154,9 @@ class Background(Branch):
         super().__init__()
         self.background = nn.Linear(width, 1)
 
-    def ood_logits(self, logits: Tensor, features: Tensor) -> Tensor:
-        """Return the logarithm of the sum over the classes, and the logit of the background."""
-        return torch.cat([logits.logsumexp(dim=1, keepdim=True), self.background(features)], dim=1)
+    def own_score(self, logits: Tensor, features: Tensor) -> Tensor:
+        """Return the log-odds of the background against all classes."""
+        return self.background(features).squeeze(1) - logits.logsumexp(dim=1)
 
 
 class Confidence(Branch):
@@ -170,10 +170,9 @@ class Confidence(Branch):
         super().__init__()
         self.confidence = nn.Linear(width, 1)
 
-    def ood_logits(self, logits: Tensor, features: Tensor) -> Tensor:
-        """Return the logit of the confidence, and zero."""
-        confident = self.confidence(features)
-        return torch.cat([confident, torch.zeros_like(confident)], dim=1)
+    def own_score(self, logits: Tensor, features: Tensor) -> Tensor:
+        """Return the negative logit of the confidence."""
+        return -self.confidence(features).squeeze(1)
 
 
 class WeightedEnergy(Branch):
@@ -189,13 +188,9 @@ class WeightedEnergy(Branch):
         nn.init.uniform_(self.weights.weight)  # as the authors do; a ReLU removes negative ones
         self.regression = nn.Linear(1, 2)
 
-    def ood_logits(self, logits: Tensor, features: Tensor) -> Tensor:
-        """Return the two outputs of the regression, that of in-domain first."""
+    def own_score(self, logits: Tensor, features: Tensor) -> Tensor:
+        """Return the log-odds of the regression, whose second output is in-domain."""
         log_weights = F.relu(self.weights.weight).clamp(min=torch.finfo(logits.dtype).tiny).log()
         energy = -(logits + log_weights).logsumexp(dim=1, keepdim=True)
-        return self.regression(energy).flip(1)
-
-
-def _as_odds(score: Tensor) -> Tensor:
-    """Return logits of in-domain and OOD whose difference is the score."""
-    return torch.stack([torch.zeros_like(score), score], dim=1)
+        outputs = self.regression(energy)
+        return outputs[:, 0] - outputs[:, 1]

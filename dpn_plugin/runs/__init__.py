@@ -25,7 +25,14 @@ from dpn_plugin.runs.held_out import (
     write_held_out,
 )
 from dpn_plugin.runs.history import plot_history, write_history
-from dpn_plugin.runs.methods import Method, Network, check_options, method_of, training_code
+from dpn_plugin.runs.methods import (
+    Method,
+    Network,
+    check_options,
+    method_of,
+    training_code,
+    why_not_mixed,
+)
 from dpn_plugin.runs.networks import create_network, reads_features
 from dpn_plugin.runs.predictor import Predictor
 from dpn_plugin.runs.record import (
@@ -95,6 +102,7 @@ __all__ = [
     "remove_leftovers",
     "remove_run",
     "training_code",
+    "why_not_mixed",
     "write_held_out",
     "write_history",
     "write_run_record",

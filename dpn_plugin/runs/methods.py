@@ -186,6 +186,19 @@ def method_of(config: TrainConfig) -> Method:
     return replace(method, loss_options=options, evidence=evidence)
 
 
+def why_not_mixed(method: Method, kind: str) -> str | None:
+    """
+    Return why a method cannot be trained on samples of a kind, ``None`` if it can.
+
+    :param method: the method
+    :param kind: ``"images"``, ``"points"`` or ``"features"``
+    """
+    if method.mixing is None:
+        return None
+    why = MIXINGS[method.mixing](**method.mixing_options).why_not(kind)
+    return why and f"Method {method.name!r} cannot be trained on this data: {why}."
+
+
 def training_code(config: TrainConfig) -> dict[str, str]:
     """
     Return the identity of the plugins' code that decides the weights, by kind and name.

@@ -56,7 +56,7 @@ class Predictor(nn.Module):
 
         ``logits`` as :meth:`forward` gives them. ``features`` of the classifier, unless predictions
         are averaged; then ``mutual_information`` of prediction and member. ``ood_logits``, B x 2,
-        if a second network, or a branch of the classifier, separates OOD samples.
+        if a second network separates OOD samples. ``own_score`` if the loss has trained one.
         ``evidence_logits``, the raw outputs, for evidential networks.
 
         :param x: a batch, transformed
@@ -70,11 +70,13 @@ class Predictor(nn.Module):
     def _complete(
         self, logits: Tensor, features: Tensor, ood_logits: Tensor | None
     ) -> dict[str, Tensor]:
-        branch = self.classifier.branch
+        branch, own_score = self.classifier.branch, None
         if branch is not None:
-            ood_logits = branch.ood_logits(logits, features)
+            own_score = branch.own_score(logits, features)
             logits = branch.logits(logits, features)
         found = {"logits": self._log_concentrations(logits), "features": features}
+        if own_score is not None:
+            found["own_score"] = own_score
         if self.method.evidence is not None:
             found["evidence_logits"] = logits
         if ood_logits is not None:

@@ -34,6 +34,7 @@ from dpn_plugin.runs import (
     read_weights,
     reads_features,
     remove_leftovers,
+    why_not_mixed,
     write_history,
     write_run_record,
     write_weights,
@@ -109,12 +110,9 @@ def check_networks(record: RunRecord, method: Method, data: TrainingData) -> Non
     """
     check_options(record.config)
     kind = "images" if len(record.input_shape) == 3 else "points"
+    if why := why_not_mixed(method, kind if data.features is None else "features"):
+        raise UserError(why)
     for network in method.trained_networks:
-        if network.mixing is not None:
-            mixing = MIXINGS[network.mixing](**network.mixing_options)
-            why = mixing.why_not(kind if data.features is None else "features")
-            if why is not None:
-                raise UserError(f"Method {method.name!r} cannot be trained on this data: {why}.")
         if network.starts_from and reads_features(network) and data.features is None:
             # otherwise it would be created only after the training of the one it starts from
             create_network(record.config, network, record.input_shape, data.num_classes)
