@@ -46,7 +46,8 @@ def print_plan(plan: "Plan") -> None:
     for sentence in describe_resizings(plan, data):
         typer.echo(f"Resized: {sentence}")
     for each in check_plan(plan, data):
-        typer.echo(f"Not run: {each.detector or 'all'} on {each.backbone}: {each.reason}")
+        what = each.method or f"{each.detector or 'all'} on {each.backbone}"
+        typer.echo(f"Not run: {what}: {each.reason}")
 
 
 def _describe_training(run: "PlannedRun", plan: "Plan") -> str:
