@@ -2,20 +2,34 @@
 
 from dpn_plugin.data.augment import Augmentation
 from dpn_plugin.data.batches import Batches
+from dpn_plugin.data.dataset_cache import DatasetCache, SharedSets
+from dpn_plugin.data.decoding import default_workers
 from dpn_plugin.data.drop_shared import DistinctTests, drop_shared
+from dpn_plugin.data.hashes import fingerprint, row_hashes
 from dpn_plugin.data.image_files import find_image_files, load_image_files
+from dpn_plugin.data.inputs import (
+    Inputs,
+    JoinedImages,
+    MappedImages,
+    StoredImages,
+    StreamedImages,
+    chunks,
+    join,
+)
 from dpn_plugin.data.lazy_images import LazyImages
 from dpn_plugin.data.loading import DatasetCache, load
 from dpn_plugin.data.mixed import Mixed, Mixing
 from dpn_plugin.data.mixing import MIXINGS
+from dpn_plugin.data.loading import load
 from dpn_plugin.data.overlap import (
     check_calibration,
     check_in_domain_test,
     check_no_overlap,
     check_set_aside,
 )
-from dpn_plugin.data.samples import Samples, fingerprint, hold_out, set_aside
+from dpn_plugin.data.samples import Samples, hold_out, set_aside
 from dpn_plugin.data.spec import ClassRange, SourceSpec, parse_value
+from dpn_plugin.data.storage import StorageOptions
 from dpn_plugin.data.transform import Transform, channel_statistics
 
 __all__ = [
@@ -25,23 +39,34 @@ __all__ = [
     "ClassRange",
     "DatasetCache",
     "DistinctTests",
+    "Inputs",
+    "JoinedImages",
     "LazyImages",
     "Mixed",
     "Mixing",
+    "MappedImages",
     "Samples",
+    "SharedSets",
     "SourceSpec",
+    "StorageOptions",
+    "StoredImages",
+    "StreamedImages",
     "Transform",
     "channel_statistics",
     "check_calibration",
     "check_in_domain_test",
     "check_no_overlap",
     "check_set_aside",
+    "chunks",
+    "default_workers",
     "drop_shared",
     "find_image_files",
     "fingerprint",
     "hold_out",
+    "join",
     "load",
     "load_image_files",
     "parse_value",
+    "row_hashes",
     "set_aside",
 ]

@@ -1,19 +1,16 @@
-"""Data sets in memory: their hash, the part that is held out, the memory that they need."""
+"""Data sets: the part that is held out, the memory that they need."""
 
-import hashlib
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-import numpy as np
 import torch
 from torch import Tensor
 
+from dpn_plugin.data.inputs import Inputs, rows_of, subset_of
 from dpn_plugin.errors import UserError, UserTypeError
 
 #: more samples than any memory holds, whatever their size
 MAX_SAMPLES = 10**9
-_CHUNK_BYTES = 1 << 24
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,19 +18,24 @@ class Samples:
     """
     Images or points with their labels. Images stay ``uint8``: a quarter of the memory of floats.
 
+    Inputs are a tensor, or images that stay in files (see :mod:`dpn_plugin.data.inputs`).
+    :meth:`rows` reads those that a batch needs, wherever they are.
+
     :param inputs: images, ``uint8`` of shape :math:`N \\times C \\times H \\times W`, or points,
         ``float32`` of shape :math:`N \\times D`
     :param labels: ``int64`` of shape :math:`N`; a label below zero marks an OOD sample
     :param name: the name of the data in error messages and reports
     :param classes: the name of each label, in order, where names are known
+    :param damaged: how many files could not be read and were left out, if that is allowed
     :raises UserTypeError: if a tensor has another type
     :raises UserError: if a tensor has another shape
     """
 
-    inputs: Tensor
+    inputs: Inputs
     labels: Tensor
     name: str
     classes: tuple[str, ...] = ()
+    damaged: int = 0
 
     def __post_init__(self) -> None:
         ndim = {torch.uint8: 4, torch.float32: 2}.get(self.inputs.dtype)
@@ -64,25 +66,20 @@ class Samples:
 
         :param indices: ``int64`` positions, in the order wanted
         """
-        return replace(self, inputs=self.inputs[indices], labels=self.labels[indices])
+        inputs = subset_of(self.inputs, indices)
+        return replace(self, inputs=inputs, labels=self.labels[indices])
 
+    def rows(self, positions: Tensor) -> Tensor:
+        """
+        Return the inputs at these positions, in memory.
 
-def fingerprint(samples: Samples) -> str:
-    """Return the SHA-256 of the type, shape and bytes of inputs and labels, in hexadecimal."""
-    digest = hashlib.sha256()
-    for tensor in (samples.inputs, samples.labels):
-        digest.update(f"{tensor.dtype} {tuple(tensor.shape)};".encode())
-        for chunk in row_bytes(tensor):
-            digest.update(chunk.data)
-    return digest.hexdigest()
+        :param positions: ``int64``, in the order wanted
+        """
+        return rows_of(self.inputs, positions)
 
-
-def row_bytes(tensor: Tensor) -> Iterator[np.ndarray]:
-    """Yield the rows of ``tensor`` as bytes, a few megabytes (at least one row) at a time."""
-    width = max(1, tensor[:1].numel() * tensor.element_size())
-    for rows in tensor.split(max(1, _CHUNK_BYTES // width)):
-        array = np.ascontiguousarray(rows.detach().cpu().numpy())
-        yield array.reshape(len(rows), -1).view(np.uint8)
+    def all_rows(self) -> Tensor:
+        """Return all inputs in memory: for points, and for sets that are known to be small."""
+        return rows_of(self.inputs, torch.arange(len(self)))
 
 
 def hold_out(samples: Samples, fraction: float, seed: int) -> tuple[Samples, Samples]:
@@ -148,14 +145,15 @@ def check_memory(size: int, what: str) -> None:
     :param what: the data that needs them, the subject of the message
     :raises UserError: if that is more than the memory of this machine
     """
-    if size > _memory():
+    if size > physical_memory():
         raise UserError(
             f"{what} declares {size / 2**30:,.0f} GiB of data, more than the memory of this "
-            f"machine ({_memory() / 2**30:,.0f} GiB)."
+            f"machine ({physical_memory() / 2**30:,.0f} GiB)."
         )
 
 
-def _memory() -> int:
+def physical_memory() -> int:
+    """Return the bytes of memory of this machine."""
     if not hasattr(os, "sysconf"):  # not available on Windows: assume 64 GiB
         return 1 << 36
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
