@@ -145,7 +145,7 @@ def _config(name: str, backbone: str, epochs: int, limit: int) -> TrainConfig:
 
 
 def _auroc(run: TrainedRun, own_score: bool) -> float:
-    digits = load({"source": "sklearn:digits", "classes": {"first": 7}}).inputs[-200:]
+    digits = load("sklearn:digits?classes=0-6", root="data").all_rows()[-200:]
     generator = torch.Generator().manual_seed(0)
     noise = torch.randint(256, digits.shape, dtype=torch.uint8, generator=generator)
     with torch.inference_mode():

@@ -17,10 +17,9 @@ from dpn_plugin.data.inputs import (
     join,
 )
 from dpn_plugin.data.lazy_images import LazyImages
-from dpn_plugin.data.loading import DatasetCache, load
+from dpn_plugin.data.loading import load
 from dpn_plugin.data.mixed import Mixed, Mixing
 from dpn_plugin.data.mixing import MIXINGS
-from dpn_plugin.data.loading import load
 from dpn_plugin.data.overlap import (
     check_calibration,
     check_in_domain_test,
@@ -42,9 +41,9 @@ __all__ = [
     "Inputs",
     "JoinedImages",
     "LazyImages",
+    "MappedImages",
     "Mixed",
     "Mixing",
-    "MappedImages",
     "Samples",
     "SharedSets",
     "SourceSpec",

@@ -21,7 +21,6 @@ from dpn_plugin.evaluation.sample_record import (
     read_samples,
 )
 from dpn_plugin.evaluation.scorers import BINARY, FOR_AVERAGES, OWN_SCORE, scorer_names
-from dpn_plugin.evaluation.scorers import BINARY, FOR_AVERAGES, scorer_names
 from dpn_plugin.evaluation.stored_scores import read_scores, write_scores
 from dpn_plugin.evaluation.warning_collector import (
     WarningCollector,

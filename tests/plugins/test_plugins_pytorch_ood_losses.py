@@ -18,8 +18,6 @@ from dpn_plugin.plugins.pytorch_ood_losses import (
 )
 
 CLASSES = [name for name, each in vars(host).items() if inspect.isclass(each)]
-    name for name, each in vars(host).items() if inspect.isclass(each) and name != "NoneType"
-]
 HOST = [name for name in CLASSES if vars(host)[name].__module__.startswith("pytorch_ood.loss")]
 
 

@@ -7,6 +7,7 @@ import torch
 from sklearn.metrics import roc_auc_score
 from tiny_runs import CallAtStep, digits, points, weight_hashes
 
+from dpn_plugin.data import load
 from dpn_plugin.errors import UserError
 from dpn_plugin.plugins import registry
 from dpn_plugin.plugins.pytorch_ood_losses import dpn_methods
@@ -32,9 +33,7 @@ def six_epochs(method: str, **changes: Any) -> TrainConfig:
 
 def noise_auroc(run: TrainedRun, output: str) -> float:
     """Return the AUROC of an output of a run for digits against noise."""
-    from dpn_plugin.data import load
-
-    inside = load({"source": "sklearn:digits", "classes": {"first": 7}}).inputs[-200:]
+    inside = load("sklearn:digits?classes=0-6", root="data").all_rows()[-200:]
     generator = torch.Generator().manual_seed(0)
     noise = torch.randint(256, inside.shape, dtype=torch.uint8, generator=generator)
     predictor = Predictor(run)
