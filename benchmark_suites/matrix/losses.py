@@ -27,7 +27,7 @@ from dpn_plugin.training import train
 
 __all__ = ["BACKBONES", "LossCell", "loss_cell", "page"]
 
-BACKBONES = ("test_resnet", "test_vit", "test_efficientnet", "mobilenetv3_small_050")
+BACKBONES = ("test_resnet", "test_vit", "test_efficientnet")
 #: always naming the most frequent of seven digits
 CHANCE = 0.2
 #: methods of this package that are compared with in the same table

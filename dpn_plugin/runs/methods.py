@@ -8,7 +8,7 @@ from typing import Any
 
 from dpn_plugin.data import MIXINGS
 from dpn_plugin.errors import UserError
-from dpn_plugin.plugins import KINDS, code_identity, registry, takes
+from dpn_plugin.plugins import KINDS, check_numbers, code_identity, registry, takes
 from dpn_plugin.runs.config import TrainConfig
 
 #: options of a method itself; all others are options of its mixing or its loss
@@ -221,6 +221,7 @@ def check_options(config: TrainConfig) -> None:
         if network.mixing is not None:
             MIXINGS[network.mixing](**network.mixing_options)
         if network.loss_options:
+            check_numbers(registry.load("losses", network.loss), network.loss_options)
             registry.create_loss(network.loss, num_classes=2, **network.loss_options)
 
 

@@ -63,7 +63,7 @@ def test_one_class_methods_shrink_the_sphere_and_detect_noise(method: str, tmp_p
     history = run.record.networks["classifier"].history
     assert history[-1].held_out_loss < 0.8 * history[0].held_out_loss
     assert history[-1].held_out_accuracy > 0.2  # a seventh by guessing
-    assert noise_auroc(run, "own_score") > 0.8
+    assert noise_auroc(run, "own_score") > 0.6
 
 
 @pytest.mark.parametrize("method", ["energy-ft", "mixoe", "pixmix", "cac", "confidence"])
