@@ -27,16 +27,16 @@ from dpn_plugin.runs.held_out import (
     write_held_out,
 )
 from dpn_plugin.runs.history import plot_history, write_history
-from dpn_plugin.runs.methods import (
-    Method,
-    Network,
+from dpn_plugin.runs.method_options import (
     check_options,
     method_of,
     training_code,
     why_not_mixed,
 )
+from dpn_plugin.runs.methods import Method, Network
 from dpn_plugin.runs.networks import create_network, reads_features
 from dpn_plugin.runs.predictor import Predictor
+from dpn_plugin.runs.readout import num_outputs
 from dpn_plugin.runs.record import (
     CHECKPOINTS,
     PACKAGES,
@@ -93,6 +93,7 @@ __all__ = [
     "loss_options",
     "method_of",
     "network_identity",
+    "num_outputs",
     "open_run",
     "plot_history",
     "predict_logits",

@@ -1,18 +1,8 @@
 """The training methods, as data."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
-from inspect import signature
 from typing import Any
-
-from dpn_plugin.data import MIXINGS
-from dpn_plugin.errors import UserError
-from dpn_plugin.plugins import KINDS, check_numbers, code_identity, registry, takes
-from dpn_plugin.runs.config import TrainConfig
-
-#: options of a method itself; all others are options of its mixing or its loss
-_COUNTS = ("members", "passes")
 
 
 @dataclass(frozen=True)
@@ -30,6 +20,10 @@ class Network:
         of the data
     :param seed_offset: added to the seed of the run, so that members of an ensemble differ
     :param starts_from: the network of the run whose weights it starts from
+    :param distils: the networks of the run whose predictions it learns, which are its loss's input
+        beside its own
+    :param annealing_option: the argument of the loss that is a number of epochs; two thirds of the
+        recipe's unless given
     :param is_trained: whether it is trained; otherwise the given weights are its own
     :param lr_factor: of the recipe's learning rate
     :param mixing: name of what mixes the samples of a batch
@@ -45,6 +39,8 @@ class Network:
     is_ood_classifier: bool = False
     seed_offset: int = 0
     starts_from: str | None = None
+    distils: tuple[str, ...] = ()
+    annealing_option: str | None = None
     is_trained: bool = True
     lr_factor: float = 1.0
     mixing: str | None = None
@@ -64,9 +60,11 @@ class Method:
     :param adam_only: SGD of a recipe is replaced by Adam at 5e-4, as in the paper
     :param members: number of classifiers, averaged at test time
     :param passes: number of passes with dropout, averaged at test time
-    :param evidence: how outputs become log-concentrations, for evidential networks
     :param has_ood_classifier: a second network beside the classifier gives the outlier score
     :param init_from: the method that trains the weights that every classifier starts from
+    :param teacher: the ensemble whose members' predictions the network learns; it is trained first
+        and not used at test time
+    :param annealing_option: see :class:`Network`
     :param trains: whether anything is trained; otherwise the network is used with the weights that
         are given, and there is only one seed
     :param lr_factor: of the recipe's learning rate, for methods that fine-tune
@@ -83,9 +81,10 @@ class Method:
     adam_only: bool = False
     members: int = 1
     passes: int = 1
-    evidence: str | None = None
     has_ood_classifier: bool = False
     init_from: "Method | None" = None
+    teacher: "Method | None" = None
+    annealing_option: str | None = None
     trains: bool = True
     lr_factor: float = 1.0
     mixing: str | None = None
@@ -101,14 +100,18 @@ class Method:
             classifier = self._network("classifier", uses_outliers=False)
             ood_classifier = self._network("binary", is_ood_classifier=True, seed_offset=1)
             return classifier, replace(ood_classifier, starts_from=None)
+        if self.teacher is not None:
+            members = tuple(each.name for each in self.teacher.networks)
+            return (self._network("classifier", distils=members, seed_offset=STUDENT),)
         return (self._network("classifier"),)
 
     @property
     def trained_networks(self) -> tuple[Network, ...]:
         """The networks to train, one after the other."""
+        members = self.teacher.networks if self.teacher is not None else ()
         if self.init_from is None:
-            return self.networks
-        return self.init_from._network(INITIAL), *self.networks
+            return *members, *self.networks
+        return self.init_from._network(INITIAL), *members, *self.networks
 
     @property
     def averages(self) -> bool:
@@ -124,6 +127,7 @@ class Method:
             uses_outliers=self.needs_outliers,
             adam_only=self.adam_only,
             starts_from=INITIAL if self.init_from else None,
+            annealing_option=self.annealing_option,
             is_trained=self.trains,
             lr_factor=self.lr_factor,
             mixing=self.mixing,
@@ -134,10 +138,18 @@ class Method:
 
 #: the network that others of the same run start from
 INITIAL = "initial"
+#: the seed offset of a network that learns from an ensemble, beyond those of the members
+STUDENT = 999
 
 BASELINE = Method("baseline", "ce")
 OE = Method("oe", "oe", needs_outliers=True, gamma_option="gamma")
-EDL = Method("edl", "edl", loss_options={"evidence": "relu"}, evidence="relu")
+EDL = Method("edl", "edl", loss_options={"evidence": "relu"})
+R_EDL = Method("r-edl", "r-edl")
+RE_EDL = Method("re-edl", "re-edl")
+I_EDL = Method("i-edl", "i-edl")
+F_EDL = Method("f-edl", "f-edl")
+DAEDL = Method("daedl", "daedl")
+BELIEF_MATCHING = Method("belief-matching", "belief-matching")
 DPN_FWD = Method("dpn-fwd", "dpn-fwd", needs_outliers=True, gamma_option="gamma", adam_only=True)
 DPN_REV = Method("dpn-rev", "dpn-rev", needs_outliers=True, gamma_option="gamma", adam_only=True)
 DPN_PLUS = Method("dpn-plus", "dpn-plus", needs_outliers=True, gamma_option="gamma")
@@ -147,6 +159,12 @@ DPN_MINUS_ANCHORED = replace(DPN_MINUS, name="dpn-minus-anchored", loss="dpn-min
 BINARY = Method("binary", "ce", needs_outliers=True, has_ood_classifier=True)
 MCDP = Method("mcdp", "ce", passes=10)
 DEEP_ENSEMBLE = Method("deep-ensemble", "ce", members=3)
+ENSEMBLE_DISTILLATION = Method(
+    "ensemble-distillation",
+    "ensemble-distillation",
+    teacher=DEEP_ENSEMBLE,
+    annealing_option="annealing_epochs",
+)
 AS_IS = Method("as-is", "ce", trains=False)
 ENERGY_FT = Method(
     "energy-ft",
@@ -160,120 +178,3 @@ MIXOE = Method(
     "mixoe", "mixoe", needs_outliers=True, init_from=BASELINE, lr_factor=0.1, mixing="mixoe"
 )
 PIXMIX = Method("pixmix", "ce", mixing="pixmix")
-
-
-def method_of(config: TrainConfig) -> Method:
-    """
-    Return the method of a configuration, with the configuration's options.
-
-    :raises UserError: if there is no such method, or its options do not fit
-    """
-    method: Method = registry.load("methods", config.method)
-    if config.init_from is not None:
-        method = replace(method, init_from=_initial_method(method, config.init_from))
-    options: dict[str, Any] = {**method.loss_options, **config.options}
-    _check_names(method, config.options)
-    for key in _COUNTS:
-        if key in config.options:
-            method = replace(method, **{key: _check_count(method, key, options.pop(key))})
-    if "lr_factor" in config.options:
-        method = replace(method, lr_factor=_check_factor(method, options.pop("lr_factor")))
-    if method.mixing is not None:
-        mixing = MIXINGS[method.mixing]
-        own = {key: options.pop(key) for key in [*options] if takes(mixing, key)}
-        method = replace(method, mixing_options=own)
-    evidence = None if method.evidence is None else options.get("evidence", method.evidence)
-    return replace(method, loss_options=options, evidence=evidence)
-
-
-def why_not_mixed(method: Method, kind: str) -> str | None:
-    """
-    Return why a method cannot be trained on samples of a kind, ``None`` if it can.
-
-    :param method: the method
-    :param kind: ``"images"``, ``"points"`` or ``"features"``
-    """
-    if method.mixing is None:
-        return None
-    why = MIXINGS[method.mixing](**method.mixing_options).why_not(kind)
-    return why and f"Method {method.name!r} cannot be trained on this data: {why}."
-
-
-def training_code(config: TrainConfig) -> dict[str, str]:
-    """
-    Return the identity of the plugins' code that decides the weights, by kind and name.
-
-    Code that the recorded versions identify is left out.
-    """
-    names = [("methods", config.method), ("backbones", config.backbone)]
-    names += [("losses", network.loss) for network in method_of(config).trained_networks]
-    found = {f"{KINDS[kind]} {name}": code_identity(kind, name) for kind, name in names}
-    return {name: identity for name, identity in found.items() if identity}
-
-
-def check_options(config: TrainConfig) -> None:
-    """
-    Check that the method of a configuration takes its options, before anything is trained.
-
-    :raises UserError: naming the option that does not fit
-    """
-    for network in method_of(config).networks:
-        if network.mixing is not None:
-            MIXINGS[network.mixing](**network.mixing_options)
-        if network.loss_options:
-            check_numbers(registry.load("losses", network.loss), network.loss_options)
-            registry.create_loss(network.loss, num_classes=2, **network.loss_options)
-
-
-def _initial_method(method: Method, name: str) -> Method:
-    initial: Method = registry.load("methods", name)
-    for each in (method, initial):
-        if not each.trains:
-            raise UserError(f"init_from: {each.name!r} trains nothing: no weights to start from.")
-    if len(initial.networks) > 1:
-        raise UserError(
-            f"init_from: {name!r} trains {len(initial.networks)} networks; {method.name!r} can "
-            "start from the weights of one."
-        )
-    if initial.needs_outliers and not method.needs_outliers:
-        raise UserError(
-            f"init_from: {name!r} is trained with outliers, and {method.name!r} without any."
-        )
-    return initial
-
-
-def _check_names(method: Method, options: Iterable[str]) -> None:
-    """Refuse a misspelt option of the method; the loss, which takes the others, has none such."""
-    own = _own_options(method)
-    for name in options:
-        close = get_close_matches(name, own, n=1)
-        if name not in own and close and not takes(registry.load("losses", method.loss), name):
-            raise UserError(
-                f"Method {method.name!r} has no option {name!r}. Did you mean {close[0]!r}?"
-            )
-
-
-def _own_options(method: Method) -> list[str]:
-    """Return the names of the options that a method has beside those of its loss."""
-    own = [key for key in _COUNTS if getattr(method, key) > 1]
-    if method.init_from is not None:
-        own.append("lr_factor")
-    if method.mixing is not None:
-        own += signature(MIXINGS[method.mixing]).parameters
-    return own
-
-
-def _check_factor(method: Method, value: Any) -> float:
-    if method.init_from is None:
-        raise UserError(f"Method {method.name!r} has no option 'lr_factor': it fine-tunes nothing.")
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 1:
-        raise UserError(f"lr_factor must be a number above 0 and at most 1, not {value!r}.")
-    return float(value)
-
-
-def _check_count(method: Method, key: str, value: Any) -> Any:
-    if getattr(method, key) == 1:
-        raise UserError(f"Method {method.name!r} has no option {key!r}.")
-    if not isinstance(value, int) or value < 2:
-        raise UserError(f"{key} must be a whole number of 2 or more, not {value!r}.")
-    return value

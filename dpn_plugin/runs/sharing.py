@@ -7,7 +7,8 @@ from typing import NamedTuple
 from dpn_plugin._files import DamagedRecord, file_hash, json_hash
 from dpn_plugin.plugins import code_identity
 from dpn_plugin.runs.config import Recipe, TrainConfig
-from dpn_plugin.runs.methods import Network, method_of
+from dpn_plugin.runs.method_options import method_of
+from dpn_plugin.runs.methods import Network
 from dpn_plugin.runs.record import NetworkRecord, read_run_record
 
 #: fields of a configuration that say which networks there are, not how one is trained
@@ -45,6 +46,7 @@ def network_identity(config: TrainConfig, network: Network) -> str:
             "is_trained": network.is_trained,
             "seed_offset": network.seed_offset,
             "starts_from": _start_identity(config, network),
+            "distils": [_identity_of(config, name) for name in network.distils],
             "code": [
                 code_identity("losses", network.loss),
                 code_identity("backbones", config.backbone),
@@ -63,10 +65,12 @@ def adapted_recipe(recipe: Recipe, network: Network) -> Recipe:
 
 
 def loss_options(recipe: Recipe, network: Network) -> dict[str, object]:
-    """Return the options of a network's loss, with the recipe's weight of OOD samples."""
+    """Return the options of a network's loss, with those that the recipe decides."""
     options = dict(network.loss_options)
     if network.gamma_option:
         options.setdefault(network.gamma_option, recipe.gamma)
+    if network.annealing_option:
+        options.setdefault(network.annealing_option, max(1, round(recipe.total_epochs * 2 / 3)))
     return options
 
 
@@ -99,7 +103,9 @@ def _is_intact(path: Path, sha256: str) -> bool:
 
 
 def _start_identity(config: TrainConfig, network: Network) -> str | None:
-    if network.starts_from is None:
-        return None
+    return None if network.starts_from is None else _identity_of(config, network.starts_from)
+
+
+def _identity_of(config: TrainConfig, name: str) -> str:
     networks = {each.name: each for each in method_of(config).trained_networks}
-    return network_identity(config, networks[network.starts_from])
+    return network_identity(config, networks[name])
