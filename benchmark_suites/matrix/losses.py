@@ -75,7 +75,7 @@ class LossCell:
     seconds: float = 0.0
 
 
-def loss_cell(name: str, backbone: str, epochs: int = 8, limit: int = 500) -> LossCell:
+def loss_cell(name: str, backbone: str, epochs: int = 8, limit: int = 400) -> LossCell:
     """
     Train a method and return the result.
 
