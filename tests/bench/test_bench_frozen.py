@@ -212,5 +212,5 @@ def test_heads_are_trained_with_the_losses_of_the_host(method, weights, tmp_path
 
 
 def test_images_of_a_frozen_network_are_not_mixed(weights, tmp_path) -> None:
-    with pytest.raises(UserError, match="'pixmix' cannot be trained on this data: .* fixed"):
+    with pytest.raises(UserError, match=r"'pixmix' cannot be trained on this data: .* fixed"):
         train(frozen(weights, "pixmix"), tmp_path / "out", device="cpu")
