@@ -157,7 +157,7 @@ def check_folder(folder: Path, what: str, ignored: Iterable[Path] = ()) -> None:
         found = sorted(
             path.name
             for path in folder.iterdir()
-            if path.resolve() not in known and not path.name.endswith((_TEMPORARY, _LOCK))
+            if path.resolve() not in known and _holds_files(path)
         )
     except OSError:  # it does not exist; a path that cannot be written is reported when it is
         return
@@ -167,6 +167,12 @@ def check_folder(folder: Path, what: str, ignored: Iterable[Path] = ()) -> None:
             f"{folder} is not empty and holds no {what} of dpn-plugin, but "
             f"{', '.join(found[:3])}{more}. Use another folder."
         )
+
+
+def _holds_files(path: Path) -> bool:
+    """Return whether a path is a file, or a folder with some, that an interruption did not leave."""
+    inside = path.rglob("*") if path.is_dir() else [path]
+    return any(not (each.is_dir() or each.name.endswith((_TEMPORARY, _LOCK))) for each in inside)
 
 
 def write_text(path: str | Path, text: str) -> None:

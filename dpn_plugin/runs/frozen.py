@@ -12,8 +12,9 @@ from dpn_plugin.backbones import Backbone, base_hash, create_head
 from dpn_plugin.data import Augmentation, Batches, Samples, Transform
 from dpn_plugin.errors import UserError
 from dpn_plugin.runs.config import TrainConfig
-from dpn_plugin.runs.methods import Network, method_of
-from dpn_plugin.runs.networks import create_network
+from dpn_plugin.runs.method_options import method_of
+from dpn_plugin.runs.methods import Network
+from dpn_plugin.runs.networks import attach_branch, create_network
 from dpn_plugin.runs.readout import num_outputs
 
 _BATCH = 256
@@ -118,4 +119,6 @@ def head_of(config: TrainConfig, network: Network, width: int, num_classes: int)
     head = config.recipe.head
     # a recipe's drop_rate is that before the classifier, which the head is
     drop_rate = head.drop_rate or config.recipe.drop_rate or 0.0
-    return make(num_outputs(network, num_classes), head.hidden, drop_rate)
+    backbone = make(num_outputs(network, num_classes), head.hidden, drop_rate)
+    attach_branch(backbone, network)
+    return backbone

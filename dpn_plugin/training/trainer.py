@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from dpn_plugin._distributed import Processes
 from dpn_plugin._signals import StopRequest
 from dpn_plugin.backbones import Backbone
-from dpn_plugin.data import Transform
+from dpn_plugin.data import Mixing, Transform
 from dpn_plugin.errors import UserError
 from dpn_plugin.runs import Checkpoints, EpochRecord, Recipe, TrainerState
 from dpn_plugin.training.data import TrainingData
@@ -44,8 +44,9 @@ class Trainer:
     :param recipe: how to train
     :param checkpoints: where it continues from, and where it saves
     :param processes: this process and the others
-    :param seed: of order, augmentation and dropout
+    :param seed: of order, augmentation, mixing and dropout
     :param teachers: trained networks whose logits the objective takes too, in evaluation mode
+    :param mixing: mixes the samples of a batch, after their augmentation
     """
 
     def __init__(
@@ -59,7 +60,9 @@ class Trainer:
         processes: Processes,
         seed: int,
         teachers: Sequence[Backbone] = (),
+        mixing: Mixing | None = None,
     ) -> None:
+        self.mixing = mixing
         self.recipe, self.processes, self.seed = recipe, processes, seed
         self.data, self.transform = data, transform
         self.criterion, self.selection = (loss.to(processes.device) for loss in losses)
@@ -116,11 +119,14 @@ class Trainer:
         inputs, labels = (each.to(self.processes.device) for each in (inputs, labels))
         if inputs.ndim == 4:
             inputs = self._augment(inputs, epoch, generator)
+        soft = None
+        if self.mixing is not None:
+            inputs, soft = self.mixing(inputs, labels, self.data.num_classes, generator)
         x = self.transform(inputs)
         if self.recipe.channels_last and x.ndim == 4:
             x = x.contiguous(memory_format=torch.channels_last)
         try:
-            result = self.task(x, labels)
+            result = self.task(x, labels, soft)
         except NonFinite as error:
             raise self._diverged(str(error)) from error
         self.optimizer.zero_grad(set_to_none=True)
@@ -212,6 +218,8 @@ class Trainer:
                 weights["ema"] = self._weights(ema=True)
             if self.best:
                 weights["best"] = self.best
+            if of_loss := self.criterion.state_dict():
+                weights["loss"] = of_loss
             state = TrainerState(
                 step=self.step,
                 best_loss=self.best_loss if math.isfinite(self.best_loss) else None,
@@ -241,6 +249,7 @@ class Trainer:
         self._load(self.task.get_trainable_module(), weights["model"])
         if self.task.has_ema():
             self._load(self.task.get_trainable_module(ema=True).module, weights["ema"])
+        self.criterion.load_state_dict(weights.get("loss", {}))
         self.optimizer.load_state_dict(optimizer)
 
     @staticmethod

@@ -197,3 +197,20 @@ def test_an_epoch_uses_one_view() -> None:
     for epoch, value in enumerate((1, 2, 1)):
         for x, _ in batches.rest_of(epoch, epoch * len(batches)):
             assert set(x.flatten().tolist()) == {value}
+
+
+@pytest.mark.parametrize("method", ["vos", "cac", "confidence", "mixoe", "energy-ft"])
+def test_heads_are_trained_with_the_losses_of_the_host(method, weights, tmp_path) -> None:
+    options = {"sample_number": 5, "sample_from": 20} if method == "vos" else {}
+    config = frozen(weights, method, epochs=15, lr=0.02).model_copy(update={"options": options})
+    run = train(config, tmp_path, device="cpu")
+    assert run.record.networks["classifier"].history[-1].held_out_accuracy > 0.4
+    x = torch.rand(3, 3, 32, 32)
+    with torch.inference_mode():
+        found = Predictor(run).outputs(x)
+    assert ("own_score" in found) == run.method.has_own_score
+
+
+def test_images_of_a_frozen_network_are_not_mixed(weights, tmp_path) -> None:
+    with pytest.raises(UserError, match=r"'pixmix' cannot be trained on this data: .* fixed"):
+        train(frozen(weights, "pixmix"), tmp_path / "out", device="cpu")
