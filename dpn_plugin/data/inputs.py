@@ -17,7 +17,7 @@ from dpn_plugin.errors import UserError
 
 #: pages of a mapped file that a process has touched count as its memory; it gives them back after
 _RELEASE_AFTER = 1 << 26
-_CHUNK_BYTES = 1 << 24
+_CHUNK_BYTES = 1 << 22
 
 
 @dataclass(frozen=True, eq=False)
