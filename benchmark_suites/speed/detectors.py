@@ -8,8 +8,8 @@ fits every detector to training images and scores test images of 32 pixels on on
 that read images one after the other as pytorch-ood runs them, and then as ``dpn bench`` does, with
 shared passes. Those that read stored outputs run once and count on both sides. It prints the
 seconds of each, and what of the second way is ours (wiring, metrics, records). It exits with 1 if a
-bit of a score differs, if together takes more than half of the time, or with ``--full`` if our part,
-most of which does not grow with the images, is above 5 %.
+bit of a score differs, if together takes more than half of the time, or with ``--full`` if our
+part, most of which does not grow with the images, is above 5 %.
 """
 
 import argparse
