@@ -5,6 +5,13 @@ from dpn_plugin.bench.check import check_plan, describe_resizings
 from dpn_plugin.bench.data import SuiteData, load_suite_data
 from dpn_plugin.bench.estimate import Cost, PlanCost, estimate_plan, why_too_large
 from dpn_plugin.bench.execution import LocalExecutor, PoolExecutor, RayExecutor
+from dpn_plugin.bench.openood import BENCHMARKS as OPENOOD_BENCHMARKS
+from dpn_plugin.bench.openood import SOURCE as OPENOOD_SOURCE
+from dpn_plugin.bench.openood import (
+    compare_with_openood,
+    find_openood_benchmark,
+    openood_figures,
+)
 from dpn_plugin.bench.paper import compare_with_paper, paper_figures
 from dpn_plugin.bench.plan import Plan, make_plan
 from dpn_plugin.bench.planned_run import PlannedRun
@@ -24,6 +31,8 @@ from dpn_plugin.bench.variants import join_options
 
 __all__ = [
     "BENCH_FILE",
+    "OPENOOD_BENCHMARKS",
+    "OPENOOD_SOURCE",
     "SEARCH_FOLDER",
     "BenchMonitor",
     "BenchRecord",
@@ -43,16 +52,19 @@ __all__ = [
     "SuiteData",
     "TrialRecord",
     "check_plan",
+    "compare_with_openood",
     "compare_with_paper",
     "copy_suite",
     "count_trainings",
     "describe_ranges",
     "describe_resizings",
     "estimate_plan",
+    "find_openood_benchmark",
     "join_options",
     "load_suite",
     "load_suite_data",
     "make_plan",
+    "openood_figures",
     "paper_figures",
     "read_bench_record",
     "read_searches",

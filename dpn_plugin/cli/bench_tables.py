@@ -48,6 +48,9 @@ def print_plan(plan: "Plan", executor: "Executor", *, timed: bool = True) -> Non
         state = "Search first, in one process" if search.text in pending else "Searched before"
         typer.echo(f"{state}: {search.text}")
     typer.echo(f"Detectors: {', '.join(plan.detectors)}")
+    for group, sets in {**plan.suite.groups, "shift": plan.suite.shift}.items():
+        if sets:
+            typer.echo(f"Test sets, {group}: {', '.join(sets)}")
     for each in plan.not_run:
         typer.echo(f"Left out: {each.method}; {each.reason}.")
     data = load_suite_data(plan.without_cache(), plan.skip_missing)

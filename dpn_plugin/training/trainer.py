@@ -2,6 +2,7 @@
 
 import math
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -44,6 +45,7 @@ class Trainer:
     :param checkpoints: where it continues from, and where it saves
     :param processes: this process and the others
     :param seed: of order, augmentation and dropout
+    :param teachers: trained networks whose logits the objective takes too, in evaluation mode
     """
 
     def __init__(
@@ -56,6 +58,7 @@ class Trainer:
         checkpoints: Checkpoints,
         processes: Processes,
         seed: int,
+        teachers: Sequence[Backbone] = (),
     ) -> None:
         self.recipe, self.processes, self.seed = recipe, processes, seed
         self.data, self.transform = data, transform
@@ -66,7 +69,8 @@ class Trainer:
         self.sums: dict[str, float] = {}  # over the steps of this epoch
         self.best: dict[str, Tensor] = {}
         self.batches = PairedBatches(data, recipe, processes, seed)
-        self.task = create_task(backbone, self.criterion, recipe, processes)
+        teachers = [each.to(processes.device) for each in teachers]
+        self.task = create_task(backbone, self.criterion, recipe, processes, teachers)
         self.optimizer = create_optimizer(self.task, recipe)
         self.scheduler = create_schedule(self.optimizer, recipe, len(self.batches))
 

@@ -32,7 +32,7 @@ from dpn_plugin.bench.planned_run import PlannedRun
 from dpn_plugin.data import Samples
 from dpn_plugin.errors import UserError
 from dpn_plugin.evaluation import PLANE_SETS
-from dpn_plugin.runs import Method, Network, is_frozen, method_of
+from dpn_plugin.runs import Method, Network, has_relu_evidence, is_frozen, method_of
 from dpn_plugin.training import TrainingData
 
 
@@ -141,7 +141,9 @@ def _widths(method: Method, own: TrainingData, known: Measured) -> list[int]:
     if method.averages:
         return [logits, 4, labels, *points]
     widths = [logits, 4 * known.width, labels, *points]
-    return widths + [logits] * (method.evidence is not None) + [8] * method.has_ood_classifier
+    if has_relu_evidence(method.networks[0], own.num_classes):
+        widths.append(logits)
+    return widths + [8] * method.has_ood_classifier
 
 
 def _by_network(runs: Iterable[PlannedRun]) -> list[list[PlannedRun]]:
