@@ -170,7 +170,7 @@ def check_folder(folder: Path, what: str, ignored: Iterable[Path] = ()) -> None:
 
 
 def _holds_files(path: Path) -> bool:
-    """Return whether a path is a file, or a folder with some, that an interruption did not leave."""
+    """Return whether a path is a file that was finished, or a folder with such files."""
     inside = path.rglob("*") if path.is_dir() else [path]
     return any(not (each.is_dir() or each.name.endswith((_TEMPORARY, _LOCK))) for each in inside)
 
