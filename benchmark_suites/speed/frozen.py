@@ -84,7 +84,7 @@ def measure_features(options: argparse.Namespace) -> tuple[float, float]:
         model.load_state_dict(base.backbone.model.state_dict(), strict=False)
         for index in range(ROUNDS):
             store = OutputStore(Path(folder) / f"store-{index}")
-            features = FrozenFeatures(base, store, torch.device("cpu"))
+            features = FrozenFeatures(base, store, Processes(torch.device("cpu")))
             seconds, found = timed(partial(stored_features, features, samples))
             ours.append(seconds)
             seconds, expected = timed(lambda: bare_features(model, base.transform, samples))

@@ -137,7 +137,7 @@ class Benchmark:
         key = str([getattr(config, name) for name in fields])
         if key not in self._features:
             base = load_base(config, tuple(self.data.in_domain.inputs.shape[1:]))
-            self._features[key] = FrozenFeatures(base, self.store, self.processes.device)
+            self._features[key] = FrozenFeatures(base, self.store, self.processes)
         return self._features[key]
 
     def _train(self, run: PlannedRun, data: TrainingData, monitor: RunMonitor) -> TrainedRun:

@@ -61,15 +61,16 @@ class Batches:
         whole, rest = divmod(len(self.samples), self._step)
         return whole if self.drop_last or not rest else whole + 1
 
-    def epoch(self, epoch: int, start: int = 0) -> Iterator[tuple[Tensor, Tensor]]:
+    def epoch(self, epoch: int, start: int = 0, every: int = 1) -> Iterator[tuple[Tensor, Tensor]]:
         """
         Yield inputs and labels of each step of an epoch.
 
         :param epoch: number of the epoch
         :param start: the first step
+        :param every: from one step to the next, to divide the steps among processes
         """
         order = self._order(epoch)
-        for step in range(start, len(self)):
+        for step in range(start, len(self), every):
             yield self._rows(order[step * self._step : (step + 1) * self._step])
 
     def forever(self, start: int = 0) -> Iterator[tuple[Tensor, Tensor]]:
