@@ -66,13 +66,13 @@ def frozen_base(backbone: str, size: int, folder: Path) -> FrozenBase:
 
 def stored_features(features: FrozenFeatures, samples: Samples) -> Tensor:
     """Return the features that are computed into a store."""
-    return features.as_points(samples).inputs
+    return features.as_points(samples).all_rows()
 
 
 def bare_features(model: nn.Module, transform: Transform, samples: Samples) -> Tensor:
     """Return the features of a plain loop over a timm model."""
     with torch.inference_mode():
-        return torch.cat([model(transform(x)) for x in samples.inputs.split(BATCH)])
+        return torch.cat([model(transform(x)) for x in samples.all_rows().split(BATCH)])
 
 
 def measure_features(options: argparse.Namespace) -> tuple[float, float]:
@@ -139,12 +139,12 @@ def with_loop(data: TrainingData, hidden: int | None) -> Tensor:
     for epoch in range(EPOCHS):
         order = torch.randperm(len(data.train), generator=torch.Generator().manual_seed(epoch))
         for rows in order[: len(order) // BATCH * BATCH].split(BATCH):
-            loss = F.cross_entropy(head(data.train.inputs[rows]), data.train.labels[rows])
+            loss = F.cross_entropy(head(data.train.rows(rows)), data.train.labels[rows])
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
         with torch.no_grad():
-            F.cross_entropy(head(data.held_out.inputs), data.held_out.labels).item()
+            F.cross_entropy(head(data.held_out.all_rows()), data.held_out.labels).item()
     return next(head.parameters())
 
 

@@ -65,7 +65,7 @@ class Bare:
         order = torch.randperm(len(self.data.train))
         for step in range(STEPS):
             rows = order[step * BATCH : (step + 1) * BATCH]
-            x = self.transform(self.data.train.inputs[rows])
+            x = self.transform(self.data.train.rows(rows))
             loss = self.loss(self.backbone(x), self.data.train.labels[rows])
             self.optimizer.zero_grad()
             loss.backward()
@@ -108,7 +108,7 @@ def _backbone(name: str) -> Backbone:
 def loss_cost(name: str, data: TrainingData) -> float:
     """Return the relative additional time of a step with the representation-gap loss."""
     backbone = _backbone(name)
-    x = data.create_transform(backbone)(data.train.inputs[: BATCH + BATCH // 2])
+    x = data.create_transform(backbone)(data.train.rows(torch.arange(BATCH + BATCH // 2)))
     target = data.train.labels[: len(x)].clone()
     outliers = target.clone()
     outliers[BATCH:] = -1

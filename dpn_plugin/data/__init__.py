@@ -4,6 +4,15 @@ from dpn_plugin.data.augment import Augmentation
 from dpn_plugin.data.batches import Batches
 from dpn_plugin.data.drop_shared import DistinctTests, drop_shared
 from dpn_plugin.data.image_files import find_image_files, load_image_files
+from dpn_plugin.data.inputs import (
+    Inputs,
+    JoinedImages,
+    MappedImages,
+    StoredImages,
+    StreamedImages,
+    chunks,
+    join,
+)
 from dpn_plugin.data.lazy_images import LazyImages
 from dpn_plugin.data.loading import DatasetCache, load
 from dpn_plugin.data.overlap import (
@@ -22,19 +31,26 @@ __all__ = [
     "ClassRange",
     "DatasetCache",
     "DistinctTests",
+    "Inputs",
+    "JoinedImages",
     "LazyImages",
+    "MappedImages",
     "Samples",
     "SourceSpec",
+    "StoredImages",
+    "StreamedImages",
     "Transform",
     "channel_statistics",
     "check_calibration",
     "check_in_domain_test",
     "check_no_overlap",
     "check_set_aside",
+    "chunks",
     "drop_shared",
     "find_image_files",
     "fingerprint",
     "hold_out",
+    "join",
     "load",
     "load_image_files",
     "parse_value",

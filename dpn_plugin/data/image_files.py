@@ -8,6 +8,7 @@ import torch
 from PIL import Image, TiffImagePlugin, WebPImagePlugin  # noqa: F401  # register their formats
 from torchvision.datasets.folder import IMG_EXTENSIONS
 
+from dpn_plugin.data.inputs import join
 from dpn_plugin.data.lazy_images import LazyImages
 from dpn_plugin.data.loading import load
 from dpn_plugin.data.samples import Samples
@@ -41,7 +42,7 @@ def load_image_files(
             images = LazyImages(image_reader([(file, -1) for file in files]), len(files), "images")
             parts.append(images.decode(torch.arange(len(files)), image_size, channels))
             names += map(_printable, files)
-    inputs = torch.cat([part.inputs for part in parts])
+    inputs = join([part.inputs for part in parts])
     return Samples(inputs, torch.full((len(inputs),), -1), "images"), names
 
 

@@ -1,4 +1,4 @@
-"""Data sets in memory: their hash, the part that is held out, the memory that they need."""
+"""Data sets: their hash, the part that is held out, the memory that they need."""
 
 import hashlib
 import os
@@ -9,17 +9,20 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from dpn_plugin.data.inputs import Inputs, chunks, rows_of, subset_of
 from dpn_plugin.errors import UserError, UserTypeError
 
 #: more samples than any memory holds, whatever their size
 MAX_SAMPLES = 10**9
-_CHUNK_BYTES = 1 << 24
 
 
 @dataclass(frozen=True, eq=False)
 class Samples:
     """
     Images or points with their labels. Images stay ``uint8``: a quarter of the memory of floats.
+
+    Inputs are a tensor, or images that stay in files (see :mod:`dpn_plugin.data.inputs`).
+    :meth:`rows` reads those that a batch needs, wherever they are.
 
     :param inputs: images, ``uint8`` of shape :math:`N \\times C \\times H \\times W`, or points,
         ``float32`` of shape :math:`N \\times D`
@@ -30,7 +33,7 @@ class Samples:
     :raises UserError: if a tensor has another shape
     """
 
-    inputs: Tensor
+    inputs: Inputs
     labels: Tensor
     name: str
     classes: tuple[str, ...] = ()
@@ -64,7 +67,20 @@ class Samples:
 
         :param indices: ``int64`` positions, in the order wanted
         """
-        return replace(self, inputs=self.inputs[indices], labels=self.labels[indices])
+        inputs = subset_of(self.inputs, indices)
+        return replace(self, inputs=inputs, labels=self.labels[indices])
+
+    def rows(self, positions: Tensor) -> Tensor:
+        """
+        Return the inputs at these positions, in memory.
+
+        :param positions: ``int64``, in the order wanted
+        """
+        return rows_of(self.inputs, positions)
+
+    def all_rows(self) -> Tensor:
+        """Return all inputs in memory: for points, and for sets that are known to be small."""
+        return rows_of(self.inputs, torch.arange(len(self)))
 
 
 def fingerprint(samples: Samples) -> str:
@@ -77,10 +93,9 @@ def fingerprint(samples: Samples) -> str:
     return digest.hexdigest()
 
 
-def row_bytes(tensor: Tensor) -> Iterator[np.ndarray]:
-    """Yield the rows of ``tensor`` as bytes, a few megabytes (at least one row) at a time."""
-    width = max(1, tensor[:1].numel() * tensor.element_size())
-    for rows in tensor.split(max(1, _CHUNK_BYTES // width)):
+def row_bytes(inputs: Inputs) -> Iterator[np.ndarray]:
+    """Yield the rows of ``inputs`` as bytes, a few megabytes (at least one row) at a time."""
+    for rows in chunks(inputs):
         array = np.ascontiguousarray(rows.detach().cpu().numpy())
         yield array.reshape(len(rows), -1).view(np.uint8)
 

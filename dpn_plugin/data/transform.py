@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.nn import functional as F
 from torchvision.transforms.v2 import functional as transforms
 
+from dpn_plugin.data.inputs import chunks
 from dpn_plugin.data.samples import Samples
 from dpn_plugin.errors import UserError
 
@@ -123,11 +124,11 @@ def channel_statistics(samples: Samples) -> tuple[tuple[float, ...], tuple[float
     axes = [axis for axis in range(samples.inputs.ndim) if axis != 1]
     total = torch.zeros(samples.inputs.shape[1], dtype=torch.float64)
     squares = torch.zeros_like(total)
-    for chunk in samples.inputs.split(_STATISTICS_CHUNK):
+    for chunk in chunks(samples.inputs, _STATISTICS_CHUNK):
         values = chunk.double() / scale
         total += values.sum(axes)
         squares += values.square().sum(axes)
-    count = samples.inputs.numel() // samples.inputs.shape[1]
+    count = samples.inputs.shape.numel() // samples.inputs.shape[1]
     mean = total / count
     variance = (squares / count - mean.square()).clamp_min(0)
     return tuple(mean.tolist()), tuple(variance.sqrt().tolist())
@@ -159,8 +160,8 @@ def fit_images(
     if (have, tuple(size)) == (channels, image_size):
         return samples
     inputs = torch.empty((len(samples), channels, *image_size), dtype=torch.uint8)
-    chunks = zip(samples.inputs.split(_RESIZE_CHUNK), inputs.split(_RESIZE_CHUNK), strict=True)
-    for source, target in chunks:
+    sources = chunks(samples.inputs, _RESIZE_CHUNK)
+    for source, target in zip(sources, inputs.split(_RESIZE_CHUNK), strict=True):
         target.copy_(_with_channels(_resized(source, image_size), channels))
     return replace(samples, inputs=inputs)
 

@@ -139,7 +139,7 @@ def _calibrate(
     scorer: BatchScorer, chosen: Sequence[FittedDetector], samples: Samples, rule: DecisionRule
 ) -> BundleContent:
     """Score the calibration samples with the code that an application runs."""
-    first = samples.inputs[:_CHECKED]
+    first = samples.rows(torch.arange(min(_CHECKED, len(samples))))
     _find_batch_dependence(scorer, first)
     predictions, parts = [], []
     for batch, _ in Batches(samples, _BATCH, shuffle=False).epoch(0):

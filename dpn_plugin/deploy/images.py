@@ -81,7 +81,7 @@ def _as_pil(image: Any) -> Image.Image:
 def _decoded(images: list[Image.Image], shape: Sequence[int]) -> Tensor:
     channels, height, width = shape
     lazy = LazyImages(lambda index: (images[index], -1), len(images), "images")
-    return lazy.decode(torch.arange(len(images)), (height, width), channels).inputs
+    return lazy.decode(torch.arange(len(images)), (height, width), channels).all_rows()
 
 
 def _check_bytes(images: Tensor) -> Tensor:

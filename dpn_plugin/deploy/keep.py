@@ -102,7 +102,7 @@ def fitting_tensors(
         return {}
     found = {kind: torch.from_numpy(np.array(arrays[kind])) for kind in kinds - {"inputs"}}
     if "inputs" in kinds:
-        found["inputs"] = samples.inputs
+        found["inputs"] = samples.all_rows()
     return {**found, "labels": samples.labels}
 
 

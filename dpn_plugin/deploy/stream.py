@@ -44,7 +44,7 @@ def score_files(
     done = 0
     for group in _groups(files, batch_size):
         samples, names = load_image_files(group, (shape[1], shape[2]), shape[0])
-        table = bundle(samples.inputs, batch_size).to_frame()
+        table = bundle(samples.all_rows(), batch_size).to_frame()
         table.insert(0, "image", names)
         done += len(group)
         yield done, table

@@ -24,7 +24,7 @@ def plane_samples(train: Samples, outliers: Sequence[Samples]) -> dict[str, Samp
     """
     if train.inputs.shape[1:] != (2,):
         return {}
-    points = torch.cat([train.inputs, *(each.inputs for each in outliers)])
+    points = torch.cat([each.all_rows() for each in (train, *outliers)])
     labels = torch.cat([train.labels, *(each.labels for each in outliers)])
     (left, bottom), (right, top) = points.amin(dim=0).tolist(), points.amax(dim=0).tolist()
     x, y = np.meshgrid(np.linspace(left, right, _STEPS), np.linspace(bottom, top, _STEPS))

@@ -158,7 +158,7 @@ class _Chooser:
         if not len(rows):
             return []
         arrays = {name: array[rows] for name, array in self.outputs.arrays(set_name).items()}
-        logits = torch.from_numpy(arrays["logits"])
+        logits, samples = torch.from_numpy(arrays["logits"]), self.outputs.samples[set_name]
         columns = {
             "index": rows.tolist(),
             "predicted": [self.classes[k] for k in logits.argmax(dim=1).tolist()],
@@ -166,7 +166,7 @@ class _Chooser:
             "confidence": _rounded(max_p(logits.double())),
             "scores": self._all_scores(arrays),
             "sources": self._all_sources(logits),
-            "png": [thumbnail(self.outputs.samples[set_name].inputs[k]) for k in rows.tolist()],
+            "png": [thumbnail(image) for image in samples.rows(torch.from_numpy(rows))],
         }
         cells = zip(*columns.values(), strict=True)
         return [ShownSample(**dict(zip(columns, row, strict=True))) for row in cells]

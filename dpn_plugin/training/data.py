@@ -17,6 +17,7 @@ from dpn_plugin.data import (
     check_set_aside,
     fingerprint,
     hold_out,
+    join,
     set_aside,
 )
 from dpn_plugin.errors import UserError, choices
@@ -249,7 +250,7 @@ def _load_outliers(
         known.append(("calibration", config.calibration, calibration))
     check_no_overlap(loaded, [], known)
     return Samples(
-        torch.cat([each.inputs for each in sets]),
+        join([each.inputs for each in sets]),
         torch.cat([each.labels for each in sets]),
         " and ".join(each.name for each in sets),
     )
