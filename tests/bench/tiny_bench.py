@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 import torch
-from child_processes import FORKSERVER, kill_self_in
+from child_processes import kill_self_in
 
 from dpn_plugin.bench import (
     Executor,
@@ -20,18 +20,6 @@ from dpn_plugin.bench import (
 )
 from dpn_plugin.runs import EpochRecord
 from dpn_plugin.training import StepMetrics
-
-FORKSERVER.set_forkserver_preload(
-    [
-        "dpn_plugin.bench",
-        "dpn_plugin.cli.bench",
-        "dpn_plugin.cli.progress",
-        "pytorch_ood.loss",
-        "pytorch_ood.dataset.img",
-        "sklearn.datasets",
-        "tiny_bench",
-    ]
-)
 
 POINTS = """
 title = "Points"
