@@ -3,8 +3,6 @@
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 
-import numpy as np
-import torch
 from torch import Tensor
 
 from dpn_plugin._distributed import Processes
@@ -12,6 +10,7 @@ from dpn_plugin.data import Samples, fingerprint
 from dpn_plugin.outputs.entry import StoredOutputs
 from dpn_plugin.outputs.forward_pass import BATCH, ForwardPass
 from dpn_plugin.outputs.key import OutputKey
+from dpn_plugin.outputs.mapped import MappedPoints
 from dpn_plugin.outputs.store import OutputStore
 from dpn_plugin.runs import NO_VIEW, FrozenBase, View
 
@@ -28,13 +27,14 @@ class FrozenFeatures:
 
     def __init__(self, base: FrozenBase, store: OutputStore, processes: Processes) -> None:
         self.base, self.store, self.processes = base, store, processes
-        # the last sets, so that the runs of one process read them once
-        self._kept: dict[str, Tensor] = {}
+        # the last sets, so that the runs of one process verify them once
+        self._kept: dict[str, MappedPoints] = {}
 
     def as_points(self, samples: Samples, view: View | None = None) -> Samples:
         """
-        Return the samples, or a view of them, with features in the place of images. All processes
-        must call this.
+        Return the samples, or a view of them, with features in the place of images.
+
+        The features stay in the store and are memory-mapped. All processes must call this.
         """
         of_view = {} if view is None else {"view": asdict(view)}
         key = OutputKey(
@@ -46,7 +46,7 @@ class FrozenFeatures:
         )
         if key.hash not in self._kept:
             entry = self._stored(key, samples, view or NO_VIEW)
-            self._kept[key.hash] = torch.from_numpy(np.array(entry.arrays["features"]))
+            self._kept[key.hash] = MappedPoints.of(entry.arrays["features"])
         return replace(samples, inputs=self._kept[key.hash])
 
     def _stored(self, key: OutputKey, samples: Samples, view: View) -> StoredOutputs:
