@@ -96,4 +96,4 @@ class Batches:
 
     def _rows(self, indices: np.ndarray) -> tuple[Tensor, Tensor]:
         mine = torch.from_numpy(indices[self._rank :: self._world].copy())
-        return self.samples.rows(mine), self.samples.labels[mine]
+        return self.samples.rows(mine), self.samples.labels.index_select(0, mine)
