@@ -12,6 +12,7 @@ import secrets
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -64,6 +65,38 @@ def replacing(path: str | Path) -> Iterator[Path]:
         _sync(temporary)
         temporary.replace(path)
         _sync(path.parent)
+
+
+@dataclass
+class NewFile:
+    """
+    A file that is being written.
+
+    :param path: where to write
+    :param name: of the file once it is whole; it stays nameless, and is removed, without one
+    """
+
+    path: Path
+    name: str = ""
+
+
+@contextmanager
+def writing_into(folder: Path) -> Iterator[NewFile]:
+    """
+    Give a temporary path in ``folder``, for a file whose name is known when it is written.
+
+    When the block ends, the file gets its name, after its data has reached the disk.
+
+    :param folder: is created
+    :raises CannotWrite: if the disk is full or the folder cannot be written
+    """
+    with write_errors(folder), _temporary_path(folder / "new") as temporary:
+        file = NewFile(temporary)
+        yield file
+        if file.name:
+            _sync(temporary)
+            temporary.replace(folder / file.name)
+            _sync(folder)
 
 
 @contextmanager

@@ -3,13 +3,15 @@
 from collections.abc import Iterable
 from dataclasses import fields as dataclass_fields
 from dataclasses import is_dataclass
-from difflib import get_close_matches
+from difflib import SequenceMatcher, get_close_matches
 from types import UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
 
 if TYPE_CHECKING:
     from pydantic import BaseModel, ValidationError
 
+#: names whose similarity is this far below that of the nearest one are not suggested beside it
+_SIMILARITY_MARGIN = 0.2
 #: how pydantic calls a key that a model, or a dataclass, does not have
 _UNKNOWN_KEY = ("extra_forbidden", "unexpected_keyword_argument")
 
@@ -43,13 +45,21 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> UserError:
     :param known: the names that do
     """
     known = sorted(known)
-    folded = {each.lower(): each for each in known}
-    close = [folded[each] for each in get_close_matches(name.lower(), folded, n=3, cutoff=0.5)]
+    close = _nearest(name, known)
     if close:
         return UserError(f"Unknown {kind} {name!r}. Did you mean {choices(close)}?")
     more = f" and {len(known) - 12} more" if len(known) > 12 else ""
     listed = f" Known: {', '.join(known[:12])}{more}." if known else ""
     return UserError(f"Unknown {kind} {name!r}.{listed}")
+
+
+def _nearest(name: str, known: list[str]) -> list[str]:
+    """Return up to three names that are nearly as similar to ``name`` as the nearest one."""
+    folded = {each.lower(): each for each in known}
+    close = get_close_matches(name.lower(), folded, n=3, cutoff=0.5)
+    similarity = {each: SequenceMatcher(None, each, name.lower()).ratio() for each in close}
+    least = max(similarity.values(), default=0) - _SIMILARITY_MARGIN
+    return [folded[each] for each in close if similarity[each] >= least]
 
 
 def choices(names: Iterable[str]) -> str:

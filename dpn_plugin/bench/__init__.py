@@ -9,6 +9,13 @@ from dpn_plugin.bench.plan import Plan, make_plan
 from dpn_plugin.bench.planned_run import PlannedRun
 from dpn_plugin.bench.record import BENCH_FILE, BenchRecord, DataRecord, read_bench_record
 from dpn_plugin.bench.request import Request
+from dpn_plugin.bench.search import (
+    SEARCH_FOLDER,
+    SearchRecord,
+    TrialRecord,
+    describe_ranges,
+    read_searches,
+)
 from dpn_plugin.bench.sharing import count_trainings
 from dpn_plugin.bench.suite import Suite
 from dpn_plugin.bench.suite_files import copy_suite, load_suite, read_suite_text
@@ -16,6 +23,7 @@ from dpn_plugin.bench.variants import join_options
 
 __all__ = [
     "BENCH_FILE",
+    "SEARCH_FOLDER",
     "BenchMonitor",
     "BenchRecord",
     "DataRecord",
@@ -27,11 +35,14 @@ __all__ = [
     "RayExecutor",
     "Request",
     "RunMonitor",
+    "SearchRecord",
     "Suite",
+    "TrialRecord",
     "check_plan",
     "compare_with_paper",
     "copy_suite",
     "count_trainings",
+    "describe_ranges",
     "describe_resizings",
     "join_options",
     "load_suite",
@@ -39,6 +50,7 @@ __all__ = [
     "make_plan",
     "paper_figures",
     "read_bench_record",
+    "read_searches",
     "read_suite_text",
     "run_benchmark",
 ]

@@ -1,5 +1,5 @@
 """
-A benchmark: plan; for each run train, collect outputs, evaluate; then write the results.
+A benchmark: plan, search; for each run train, collect outputs, evaluate; then write the results.
 
 :func:`run_benchmark` carries out a plan. :class:`Benchmark` does the work of one process; an
 :class:`Executor` decides in which processes the runs of the plan are carried out.
@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import count
 from pathlib import Path
 from typing import Protocol
 
@@ -21,6 +22,7 @@ from dpn_plugin.bench.plan import Plan
 from dpn_plugin.bench.planned_run import PlannedRun
 from dpn_plugin.bench.record import NotRun
 from dpn_plugin.bench.results import write_results
+from dpn_plugin.bench.search import Trials
 from dpn_plugin.bench.sharing import sibling_folders
 from dpn_plugin.data import Samples
 from dpn_plugin.errors import CannotWrite, UserError
@@ -101,6 +103,24 @@ class Benchmark:
         self.plan = plan.without_sets(self.data.skipped)
         self.store = OutputStore(plan.out / "store")
         self._features: dict[str, FrozenFeatures] = {}
+
+    def search(self, monitor: "BenchMonitor") -> None:
+        """
+        Search the hyper-parameters of methods in this process, and plan the runs with them.
+
+        :param monitor: receives every trial
+        :raises UserError: if a method cannot be trained, or the folder holds runs of another plan
+        """
+        pending = self.processes.broadcast(self.plan.find_pending)
+        total, started = sum(each.settings.trials for each in pending), count()
+
+        def start(run: PlannedRun) -> RunMonitor:
+            return monitor.start_run(next(started), total, run)
+
+        for search in pending:
+            Trials(search, self._load_training_data, self.processes, start).carry_out()
+        if pending:
+            self.plan = self.processes.broadcast(self.plan.with_choices)
 
     def carry_out(self, index: int, monitor: RunMonitor) -> RunResult:
         """
@@ -225,7 +245,8 @@ def run_benchmark(plan: Plan, executor: Executor, monitor: BenchMonitor, command
             warnings.add(f"The test set {name} is left out: {reason}")
         for sentence in describe_resizings(benchmark.plan, benchmark.data):
             monitor.on_warning(sentence)  # about the time that it takes, not about the results
-        results = _collect_results(executor.execute(benchmark, monitor), plan, warnings)
+        benchmark.search(monitor)
+        results = _collect_results(executor.execute(benchmark, monitor), benchmark.plan, warnings)
         if processes.primary:
             device = str(processes.device)
             write_results(benchmark.plan, benchmark.data, results, command, device, started, notes)

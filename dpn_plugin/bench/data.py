@@ -8,6 +8,7 @@ from dpn_plugin.bench.suite import Suite
 from dpn_plugin.data import (
     DatasetCache,
     Samples,
+    SharedSets,
     check_calibration,
     check_in_domain_test,
     check_no_overlap,
@@ -63,16 +64,19 @@ class SuiteData:
         return {name: fingerprint(samples) for name, samples in self.sets.items()}
 
 
-def load_suite_data(plan: Plan, skip_missing: bool = False) -> SuiteData:
+def load_suite_data(
+    plan: Plan, skip_missing: bool = False, shared: SharedSets | None = None
+) -> SuiteData:
     """
     Load the data of a plan's suite.
 
     :param plan: whose data is loaded
     :param skip_missing: leave out OOD test sets that are missing
+    :param shared: sets in mapped files that another process of this machine has loaded
     :raises UserError: if sets are missing or empty, all of them in one message, or if sets share
         images
     """
-    datasets = DatasetCache(plan.data_root, plan.base)
+    datasets = DatasetCache(plan.data_root, plan.base, plan.storage, shared)
     skipped = find_suite_data(plan, skip_missing, datasets)
     suite = plan.without_sets(skipped).suite
     train, test = _load_in_domain(plan, datasets)

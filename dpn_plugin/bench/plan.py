@@ -1,7 +1,7 @@
 """What a benchmark will do: its runs, each a network trained with a method and a seed."""
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from dpn_plugin._files import check_folder
@@ -10,6 +10,7 @@ from dpn_plugin.bench.given_weights import choose_weights, given_weights
 from dpn_plugin.bench.planned_run import PlannedRun
 from dpn_plugin.bench.record import NotRun, read_bench_record
 from dpn_plugin.bench.request import Request
+from dpn_plugin.bench.search import SEARCH_FOLDER, MethodSearch, choose, plan_searches
 from dpn_plugin.bench.selection import (
     check_sources,
     find_again,
@@ -20,13 +21,22 @@ from dpn_plugin.bench.sharing import find_shared
 from dpn_plugin.bench.suite import MOST_SEEDS, Suite
 from dpn_plugin.bench.suite_files import load_suite
 from dpn_plugin.bench.variants import Variant, find_variants, folder_name, label_of
-from dpn_plugin.data import SourceSpec
+from dpn_plugin.data import SourceSpec, StorageOptions
 from dpn_plugin.detectors import find_detectors
 from dpn_plugin.errors import UserError
 from dpn_plugin.runs import TrainConfig, check_options, open_run
 
+#: the folder of decoded images, in that of the benchmark
+CACHE = "cache"
 #: share of the in-domain data kept back for tests if a suite names no test data
 TEST_SHARE = 0.2
+#: what a benchmark that was interrupted may have written: runs, trials of searches, or features
+_OURS = (
+    "runs/*/*/*/*.json",
+    f"{SEARCH_FOLDER}/*/*.json",
+    f"{SEARCH_FOLDER}/*/*/trial-*",
+    "store/*/entry.json",
+)
 
 
 @dataclass(frozen=True)
@@ -41,12 +51,14 @@ class Plan:
     :param base: where relative paths of sources start
     :param out: the folder of the benchmark
     :param runs: in the order in which they are carried out
+    :param searches: of hyper-parameters; the runs have what finished ones chose
     :param detectors: names
     :param again: detectors that are evaluated even if their figures are known
     :param only_asked: write results of these runs and detectors only
     :param limit: the largest number of samples of every set
     :param not_run: methods that are left out, and why
     :param skip_missing: leave out OOD test sets that are missing
+    :param storage: where decoded images are kept
     """
 
     name: str
@@ -55,6 +67,7 @@ class Plan:
     out: Path
     runs: tuple[PlannedRun, ...]
     detectors: tuple[str, ...]
+    searches: tuple[MethodSearch, ...] = ()
     tune: bool = False
     again: tuple[str, ...] = ()
     only_asked: bool = False
@@ -63,6 +76,7 @@ class Plan:
     skip_missing: bool = False
     data_root: Path = Path("data")
     device: str = "auto"
+    storage: StorageOptions = field(default_factory=StorageOptions)
 
     def moved(self, out: Path, trained: Path | None = None) -> "Plan":
         """
@@ -79,7 +93,28 @@ class Plan:
             )
             for run in self.runs
         )
-        return replace(self, out=out, runs=runs)
+        storage = self.storage
+        if storage.folder is not None:
+            storage = replace(storage, folder=out / CACHE)
+        return replace(self, out=out, runs=runs, storage=storage)
+
+    def without_cache(self) -> "Plan":
+        """Return the plan with decoded images in memory, for a process that may write no file."""
+        return replace(self, storage=replace(self.storage, folder=None))
+
+    def find_pending(self) -> list[MethodSearch]:
+        """Look into the folder and return the searches that are not finished."""
+        return choose(self.searches, ())[1]
+
+    def with_choices(self) -> "Plan":
+        """
+        Return the plan with what its searches chose, after all of them are finished.
+
+        :raises UserError: if the folder holds runs of another plan
+        """
+        runs, _ = choose(self.searches, self.runs)
+        _refuse_changes(runs)
+        return replace(self, runs=find_shared(runs))
 
     def without_sets(self, names: Collection[str]) -> "Plan":
         """Return the plan without the named OOD test sets; all others are then required."""
@@ -100,14 +135,14 @@ def make_plan(request: Request) -> Plan:
     again = find_again(request.again, suite.methods)
     if request.only_eval is None:
         check_sources(suite)
-        runs, not_run = _plan_runs(suite, request, again)
+        runs, searches, not_run = _plan_runs(suite, request, again)
     else:
         run = _plan_evaluation(suite, request.only_eval, request.out)
         # the run's own outliers are what the test sets must not share data with
         own = {"outliers": {o.name: o for o in run.config.outliers}}
         suite = suite.model_copy(update={**own, "calibration": run.config.calibration})
         check_sources(suite)
-        runs, not_run = (run,), ()
+        runs, searches, not_run = (run,), (), ()
     return Plan(
         name=name,
         suite=suite,
@@ -115,6 +150,7 @@ def make_plan(request: Request) -> Plan:
         out=request.out,
         runs=runs,
         detectors=find_detectors(request.detectors or suite.detectors),
+        searches=searches,
         tune=request.tune,
         again=again,
         only_asked=request.only_asked,
@@ -123,6 +159,7 @@ def make_plan(request: Request) -> Plan:
         skip_missing=request.skip_missing,
         data_root=request.data_root,
         device=request.device,
+        storage=StorageOptions(request.out / CACHE, request.cache_memory, request.loaders),
     )
 
 
@@ -132,8 +169,8 @@ def _check_folder(request: Request, name: str) -> None:
     try:
         suite = read_bench_record(out).suite
     except UserError:  # our record may be damaged or missing, or another program's
-        if not any(out.glob("runs/*/*/*/*.json")):
-            check_folder(out, "benchmark", ignored=[Path(request.suite)])
+        if not any(any(out.glob(each)) for each in _OURS):
+            check_folder(out, "benchmark", ignored=[Path(request.suite), out / CACHE])
     else:
         if suite != name:
             raise UserError(
@@ -144,7 +181,7 @@ def _check_folder(request: Request, name: str) -> None:
 
 def _plan_runs(
     suite: Suite, request: Request, again: Sequence[str]
-) -> tuple[tuple[PlannedRun, ...], tuple[NotRun, ...]]:
+) -> tuple[tuple[PlannedRun, ...], tuple[MethodSearch, ...], tuple[NotRun, ...]]:
     if request.seeds is not None and request.seeds > MOST_SEEDS:
         raise UserError(f"seeds must be at most {MOST_SEEDS}, not {request.seeds}.")
     variants, not_run = find_variants(
@@ -159,13 +196,21 @@ def _plan_runs(
         for variant in variants
         for seed in range((request.seeds or suite.seeds) if variant.trains else 1)
     ]
+    searches = plan_searches(suite.search, runs, request.out)
+    runs, pending = choose(searches, runs)
+    # those of other methods are known when their searches are finished
+    waiting = {(each.config.backbone, each.method) for each in pending}
+    _refuse_changes(run for run in runs if (run.config.backbone, run.method) not in waiting)
+    return find_shared(runs), searches, not_run
+
+
+def _refuse_changes(runs: Iterable[PlannedRun]) -> None:
     for run in runs:
         if changes := run.find_changes():
             raise UserError(
                 f"{run.folder} holds a run of another plan ({changes}). Use another --out, or "
                 "remove that folder."
             )
-    return find_shared(runs), not_run
 
 
 def _plan_run(

@@ -19,6 +19,7 @@ class DataRecord(BaseModel):
     :param selection: the part that was taken, e.g. ``"classes=0-6, limit=300"``; empty for all
     :param samples: the number of samples
     :param dropped: how many more there were, which are also in other data (``overlap = "drop"``)
+    :param damaged: how many more files there were, which cannot be read (``skip_damaged = true``)
     :param classes: the names of its classes, for in-domain data
     """
 
@@ -28,6 +29,7 @@ class DataRecord(BaseModel):
     selection: str = ""
     samples: int
     dropped: int = 0
+    damaged: int = 0
     classes: list[str] = []
 
 

@@ -23,6 +23,8 @@ class Request:
     :param skip_missing: leave out OOD test sets that are missing
     :param data_root: the folder of downloaded data sets
     :param device: ``"cpu"``, ``"cuda"``, ... or ``"auto"``
+    :param cache_memory: bytes of decoded images that are kept; a quarter of the machine's memory
+    :param loaders: processes that decode images; one for each core, at most four
     """
 
     suite: str
@@ -43,6 +45,8 @@ class Request:
     skip_missing: bool = False
     data_root: Path = Path("data")
     device: str = "auto"
+    cache_memory: int | None = None
+    loaders: int | None = None
 
     def __post_init__(self) -> None:
         for name in ("out", "only_eval", "data_root", "weights"):  # a path may be given as a string

@@ -177,6 +177,7 @@ def _data_record(
         selection=spec.selection,
         samples=len(samples),
         dropped=dropped,
+        damaged=samples.damaged,
         classes=list(classes),
     )
 

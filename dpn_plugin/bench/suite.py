@@ -14,6 +14,7 @@ from pydantic import (
     model_validator,
 )
 
+from dpn_plugin.bench.search import SearchTable
 from dpn_plugin.bench.variants import MethodsTable
 from dpn_plugin.data import SourceSpec
 from dpn_plugin.errors import UserError, unknown_name
@@ -87,6 +88,7 @@ class Suite(BaseModel):
     :param input_size: channels, height and width of the images that networks get
     :param methods: what to train
     :param detectors: names or wildcards of what to score with
+    :param search: how the hyper-parameters of methods are searched on held-out data, if at all
     :param seeds: how many runs
     :param calibration_samples: in-domain and OOD samples of a calibration error, at most so many of
         each; without it, as many as there are
@@ -109,6 +111,7 @@ class Suite(BaseModel):
     train: TrainTable
     methods: MethodsTable = MethodsTable()
     detectors: list[str] = Field(list(PAPER_DETECTORS), min_length=1)
+    search: SearchTable | None = None
     seeds: StrictInt = Field(3, ge=1, le=MOST_SEEDS)
     calibration_samples: StrictInt | None = Field(None, ge=1)
     overlap: Literal["error", "drop"] = "error"

@@ -9,15 +9,17 @@ import typer
 from dpn_plugin.cli.bench_tables import print_leaderboard, print_not_run, print_plan
 from dpn_plugin.cli.output import (
     DATA_ROOT,
+    CacheMemoryOption,
     DataRootOption,
     FreezeOption,
+    LoadersOption,
     PretrainedOption,
     WeightsOption,
     WorkersOption,
     print_note,
     use_threads,
 )
-from dpn_plugin.cli.parsing import names
+from dpn_plugin.cli.parsing import byte_count, names
 from dpn_plugin.errors import UserError, unknown_name
 
 if TYPE_CHECKING:
@@ -58,6 +60,8 @@ def bench(
     ] = None,
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, ... or auto.")] = "auto",
     workers: WorkersOption = None,
+    loaders: LoadersOption = None,
+    cache_memory: CacheMemoryOption = None,
     jobs: Annotated[
         int, typer.Option(min=1, max=1024, help="Runs at a time, each in its own process.")
     ] = 1,
@@ -124,6 +128,8 @@ def bench(
         skip_missing=skip_missing,
         data_root=data_root,
         device=device,
+        cache_memory=byte_count(cache_memory, "--cache-memory"),
+        loaders=loaders,
     )
     plan = make_plan(request)
     if dry_run:

@@ -37,10 +37,14 @@ def print_plan(plan: "Plan") -> None:
     networks, trained = count_trainings(plan.runs)
     if trained < networks:
         typer.echo(f"{networks} networks, {trained} trainings: equal ones are trained once.")
+    pending = [each.text for each in plan.find_pending()]
+    for search in plan.searches:
+        state = "Search first, in one process" if search.text in pending else "Searched before"
+        typer.echo(f"{state}: {search.text}")
     typer.echo(f"Detectors: {', '.join(plan.detectors)}")
     for each in plan.not_run:
         typer.echo(f"Left out: {each.method}; {each.reason}.")
-    data = load_suite_data(plan, plan.skip_missing)
+    data = load_suite_data(plan.without_cache(), plan.skip_missing)
     for name, reason in data.skipped.items():
         typer.echo(f"Not run: test set {name}: {reason}")
     for sentence in describe_resizings(plan, data):

@@ -20,6 +20,22 @@ WorkersOption = Annotated[
     typer.Option(min=1, max=1024, help="Threads that compute.", show_default="torch decides"),
 ]
 
+LoadersOption = Annotated[
+    int | None,
+    typer.Option(
+        min=0, max=1024, help="Processes that decode images.", show_default="cores, at most 4"
+    ),
+]
+
+CacheMemoryOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SIZE",
+        help="Decoded images that are kept, e.g. 8GB; larger sets are decoded when they are used.",
+        show_default="a quarter of the memory",
+    ),
+]
+
 PretrainedOption = Annotated[
     bool, typer.Option("--pretrained", help="Start from the weights that timm publishes.")
 ]

@@ -1,5 +1,6 @@
 """Lists of names and ``key=value`` on the command line, and the help for data sources."""
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -50,3 +51,20 @@ def assignments(items: Iterable[str], option: str) -> dict[str, Any]:
                 raise UserError(f"{option}: {name!r} has a value and cannot hold {item!r}, too.")
         inner[last] = parse_value(value)
     return table
+
+
+def byte_count(text: str | None, option: str) -> int | None:
+    """
+    Return the number of bytes that a text like ``"8GB"``, ``"512 MiB"`` or ``"0"`` denotes.
+
+    :param text: a number, and a unit unless it is a number of bytes; ``None`` gives ``None``
+    :param option: the option that it was given to, for messages
+    :raises UserError: if it is something else
+    """
+    if text is None:
+        return None
+    found = re.fullmatch(r"(\d{1,15}(?:\.\d{1,6})?)\s*([kmgt]?)(i?)b?", text.strip().lower())
+    if found is None:
+        raise UserError(f"{option} takes a size like 8GB, 512MB or 0, not {text!r}.")
+    number, prefix, binary = found.groups()
+    return int(float(number) * (1024 if binary else 1000) ** " kmgt".index(prefix or " "))

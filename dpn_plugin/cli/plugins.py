@@ -5,17 +5,23 @@ from typing import Any
 
 import typer
 
-from dpn_plugin.cli.output import JsonOption, print_json, print_table
+from dpn_plugin.cli.output import JsonOption, print_json, print_note, print_table
 from dpn_plugin.plugins import KINDS, Plugin
 from dpn_plugin.plugins import plugins as load_plugins
 
 
 def plugins(as_json: JsonOption = False) -> None:
-    """Show the plugins, and those that failed."""
+    """
+    Show the plugins, and those that failed.
+
+    The hosts are not imported, which would take seconds: what fails when pytorch-ood or timm get
+    the names is shown by dpn doctor.
+    """
     if as_json:
         print_json({"plugins": plugin_records(), "failures": failure_records()})
     else:
         print_plugins()
+        print_note("What fails when pytorch-ood or timm are imported is shown by `dpn doctor`.")
 
 
 def plugin_records() -> list[dict[str, Any]]:

@@ -141,7 +141,8 @@ class BenchProgress:
 
     def start_run(self, index: int, total: int, run: "PlannedRun") -> "_RunRow":
         """Add the row of a run that starts."""
-        self.progress.update(self.all, total=total)
+        if self.progress.tasks[self.all].total != total:  # trials of a search, then runs
+            self.progress.reset(self.all, total=total)
         if not self.console.is_terminal:
             self.console.print(f"[{index + 1}/{total}] {run.title}", markup=False)
         return _RunRow(self, self.progress.add_task(run.title, total=None, note=""))

@@ -10,9 +10,11 @@ import typer
 
 from dpn_plugin.cli.output import (
     DATA_ROOT,
+    CacheMemoryOption,
     DataRootOption,
     FreezeOption,
     JsonOption,
+    LoadersOption,
     PretrainedOption,
     WeightsOption,
     WorkersOption,
@@ -21,7 +23,7 @@ from dpn_plugin.cli.output import (
     print_note,
     use_threads,
 )
-from dpn_plugin.cli.parsing import SOURCE_HELP, assignments
+from dpn_plugin.cli.parsing import SOURCE_HELP, assignments, byte_count
 from dpn_plugin.cli.progress import training_progress
 from dpn_plugin.errors import UserError
 
@@ -48,6 +50,8 @@ def train(
     ] = 0,
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, mps or auto.")] = "auto",
     workers: WorkersOption = None,
+    loaders: LoadersOption = None,
+    cache_memory: CacheMemoryOption = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Samples of each source.")] = None,
     image_size: Annotated[
         int | None, typer.Option(min=1, help="Pixels along a side.", show_default=_FROM_RECIPE)
@@ -83,7 +87,7 @@ def train(
     """
     from dpn_plugin import training
     from dpn_plugin.backbones import WeightsFile
-    from dpn_plugin.data import SourceSpec
+    from dpn_plugin.data import SourceSpec, StorageOptions
     from dpn_plugin.evaluation import collect_warnings
     from dpn_plugin.runs import Recipe, TrainConfig
 
@@ -107,11 +111,19 @@ def train(
         options=_options(option or []),
         seed=seed,
     )
+    memory = byte_count(cache_memory, "--cache-memory")
+    storage = StorageOptions(memory=memory, workers=loaders)
     _note_ignored_outliers(config)
     use_threads(workers)
     with training_progress() as monitor, _printed_log(), collect_warnings(_print_warning):
         run = training.train(
-            config, out, root=data_root, device=device, force=force, monitor=monitor
+            config,
+            out,
+            root=data_root,
+            device=device,
+            force=force,
+            monitor=monitor,
+            storage=storage,
         )
     if is_primary():
         _print_summary(run, as_json)

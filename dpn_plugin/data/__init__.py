@@ -2,7 +2,10 @@
 
 from dpn_plugin.data.augment import Augmentation
 from dpn_plugin.data.batches import Batches
+from dpn_plugin.data.dataset_cache import DatasetCache, SharedSets
+from dpn_plugin.data.decoding import default_workers
 from dpn_plugin.data.drop_shared import DistinctTests, drop_shared
+from dpn_plugin.data.hashes import fingerprint, row_hashes
 from dpn_plugin.data.image_files import find_image_files, load_image_files
 from dpn_plugin.data.inputs import (
     Inputs,
@@ -14,15 +17,16 @@ from dpn_plugin.data.inputs import (
     join,
 )
 from dpn_plugin.data.lazy_images import LazyImages
-from dpn_plugin.data.loading import DatasetCache, load
+from dpn_plugin.data.loading import load
 from dpn_plugin.data.overlap import (
     check_calibration,
     check_in_domain_test,
     check_no_overlap,
     check_set_aside,
 )
-from dpn_plugin.data.samples import Samples, fingerprint, hold_out, set_aside
+from dpn_plugin.data.samples import Samples, hold_out, set_aside
 from dpn_plugin.data.spec import ClassRange, SourceSpec, parse_value
+from dpn_plugin.data.storage import StorageOptions
 from dpn_plugin.data.transform import Transform, channel_statistics
 
 __all__ = [
@@ -36,7 +40,9 @@ __all__ = [
     "LazyImages",
     "MappedImages",
     "Samples",
+    "SharedSets",
     "SourceSpec",
+    "StorageOptions",
     "StoredImages",
     "StreamedImages",
     "Transform",
@@ -46,6 +52,7 @@ __all__ = [
     "check_no_overlap",
     "check_set_aside",
     "chunks",
+    "default_workers",
     "drop_shared",
     "find_image_files",
     "fingerprint",
@@ -54,5 +61,6 @@ __all__ = [
     "load",
     "load_image_files",
     "parse_value",
+    "row_hashes",
     "set_aside",
 ]

@@ -1,18 +1,23 @@
-"""Batches of samples in memory, in an order that is a function of seed and position."""
+"""Batches of samples, in an order that is a function of seed and position."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from dpn_plugin.data.decoding import decoded_batches
+from dpn_plugin.data.inputs import workers_of
 from dpn_plugin.data.samples import Samples
 from dpn_plugin.errors import UserError
 
 
 class Batches:
     """
-    A loader without worker processes: the data is in memory, a batch is one indexing operation.
+    A loader whose batches are one indexing operation, or are decoded by worker processes.
+
+    Only inputs that are decoded on demand have workers (see
+    :class:`~dpn_plugin.data.StreamedImages`); their number changes nothing but the speed.
 
     The order depends only on the seed and the epoch, so a resumed run continues with the batch that
     it would have seen. With several processes, the batches of all ranks at one step are together
@@ -69,9 +74,9 @@ class Batches:
         :param start: the first step
         :param every: from one step to the next, to divide the steps among processes
         """
-        order = self._order(epoch)
-        for step in range(start, len(self), every):
-            yield self._rows(order[step * self._step : (step + 1) * self._step])
+        order, steps = self._order(epoch), range(start, len(self), every)
+        rows = (order[step * self._step : (step + 1) * self._step] for step in steps)
+        return self._read(rows, min(workers_of(self.samples.inputs), max(0, len(steps) - 1)))
 
     def forever(self, start: int = 0) -> Iterator[tuple[Tensor, Tensor]]:
         """
@@ -79,6 +84,9 @@ class Batches:
 
         :param start: number of the first batch; batch ``i`` does not depend on it
         """
+        return self._read(self._endless(start), workers_of(self.samples.inputs))
+
+    def _endless(self, start: int) -> Iterator[np.ndarray]:
         count, position = len(self.samples), start * self._step
         epoch, offset = divmod(position, count)
         waiting = self._order(epoch)[offset:]
@@ -86,7 +94,7 @@ class Batches:
             while len(waiting) < self._step:
                 epoch += 1
                 waiting = np.concatenate([waiting, self._order(epoch)])
-            yield self._rows(waiting[: self._step])
+            yield waiting[: self._step]
             waiting = waiting[self._step :]
 
     def _order(self, epoch: int) -> np.ndarray:
@@ -94,6 +102,7 @@ class Batches:
             return np.arange(len(self.samples))
         return np.random.default_rng([self.seed, epoch]).permutation(len(self.samples))
 
-    def _rows(self, indices: np.ndarray) -> tuple[Tensor, Tensor]:
-        mine = torch.from_numpy(indices[self._rank :: self._world].copy())
-        return self.samples.rows(mine), self.samples.labels.index_select(0, mine)
+    def _read(self, batches: Iterable[np.ndarray], workers: int) -> Iterator[tuple[Tensor, Tensor]]:
+        own = (torch.from_numpy(rows[self._rank :: self._world].copy()) for rows in batches)
+        for rows, inputs in decoded_batches(self.samples.rows, own, workers, self.samples.name):
+            yield inputs, self.samples.labels.index_select(0, rows)

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from dpn_plugin.data.hashes import short_hashes
 from dpn_plugin.data.overlap import (
     in_domain_title,
     noun,
     ood_test_title,
     outliers_title,
-    sample_hashes,
 )
 from dpn_plugin.data.samples import Samples
 from dpn_plugin.errors import UserError
@@ -52,12 +52,12 @@ def drop_shared(
     :param ood: OOD test sets by name
     :raises UserError: if nothing is left of a set
     """
-    known = {in_domain_title("in_domain"): sample_hashes(in_domain)}
-    known |= {outliers_title(name): sample_hashes(each) for name, each in outliers.items()}
+    known = {in_domain_title("in_domain"): short_hashes(in_domain)}
+    known |= {outliers_title(name): short_hashes(each) for name, each in outliers.items()}
     test_title = in_domain_title("in_domain_test")
     test, count = _without(in_domain_test, test_title, known)
     dropped = {"in_domain_test": count}
-    known[test_title] = sample_hashes(in_domain_test)
+    known[test_title] = short_hashes(in_domain_test)
     left = {}
     for name, samples in ood.items():
         left[name], dropped[name] = _without(samples, ood_test_title(name), known)
@@ -66,7 +66,7 @@ def drop_shared(
 
 def _without(samples: Samples, title: str, known: Mapping[str, np.ndarray]) -> tuple[Samples, int]:
     """Return the samples that are in none of the other sets, and how many are not."""
-    own = sample_hashes(samples)
+    own = short_hashes(samples)
     shared = {name: np.isin(own, other) for name, other in known.items()}
     drop = np.logical_or.reduce(list(shared.values()))
     count = int(drop.sum())

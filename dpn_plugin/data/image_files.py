@@ -1,16 +1,20 @@
 """Image files: how they are read, and loading those that are not part of a data set."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 import torch
 from PIL import Image, TiffImagePlugin, WebPImagePlugin  # noqa: F401  # register their formats
+from torch import Tensor
 from torchvision.datasets.folder import IMG_EXTENSIONS
 
 from dpn_plugin.data.inputs import join
 from dpn_plugin.data.lazy_images import LazyImages
 from dpn_plugin.data.loading import load
+from dpn_plugin.data.origins import FileList, FileOrigin
 from dpn_plugin.data.samples import Samples
 from dpn_plugin.data.spec import SourceSpec
 from dpn_plugin.errors import UserError
@@ -39,7 +43,7 @@ def load_image_files(
             names += [f"{_printable(path)}[{index}]" for index in range(len(parts[-1]))]
         else:
             files = find_image_files(path)
-            images = LazyImages(image_reader([(file, -1) for file in files]), len(files), "images")
+            images = images_of_files(files, "images")
             parts.append(images.decode(torch.arange(len(files)), image_size, channels))
             names += map(_printable, files)
     inputs = join([part.inputs for part in parts])
@@ -64,26 +68,58 @@ def is_visible_image(path: Path, folder: Path) -> bool:
     return is_image(path) and not hidden
 
 
-def image_reader(files: list[tuple[str, int]]) -> Callable[[int], tuple[Image.Image, int]]:
+def images_of_files(
+    files: Sequence[str],
+    name: str,
+    labels: Tensor | None = None,
+    classes: tuple[str, ...] = (),
+    unlabelled: str = "",
+) -> LazyImages:
     """
-    Return a function that reads the image and the label of a position.
+    Return the images of files, which are read when they are needed.
 
-    :param files: paths and labels
+    :param files: paths
+    :param name: the name of the data in messages
+    :param labels: ``int64``, one for each file; all -1 if there are none
+    :param classes: the name of each label, in order
+    :param unlabelled: why the images have no labels, and how to give them some, for messages
     """
+    files = files if isinstance(files, FileList) else FileList(files)
+    labels = torch.full((len(files),), -1) if labels is None else labels
+    read, origin = _ImageReader(files, labels), FileOrigin(files)
+    return LazyImages(read, len(files), name, labels, classes, unlabelled, origin)
 
-    def read(index: int) -> tuple[Image.Image, int]:
-        path, label = files[index]
-        try:
-            if not Path(path).is_file():  # reading a named pipe would block
-                raise OSError("it is not a file")
-            with Image.open(path, formats=_FORMATS) as image:
-                image.load()
-        # a damaged file makes Pillow raise all kinds of errors, SyntaxError and struct.error too
-        except Exception as error:
-            raise UserError(f"{path} is not a readable image: {error}") from error
-        return image, label
 
-    return read
+@dataclass(frozen=True, eq=False)
+class _ImageReader:
+    """Reads the image and the label of a position, in this process or in a worker."""
+
+    files: FileList
+    labels: Tensor
+
+    def __call__(self, index: int) -> tuple[Image.Image, int]:
+        return open_image(self.files[index]), int(self.labels[index])
+
+
+def open_image(content: str | BinaryIO, name: str = "") -> Image.Image:
+    """
+    Return an image that is read to its end.
+
+    :param content: the path of a file, or a file that is open
+    :param name: what messages call it; its path if not given
+    :raises UserError: if it is missing, damaged, or not of a known format
+    """
+    try:
+        if isinstance(content, str) and not os.path.isfile(content):
+            # reading a named pipe would block
+            exists = os.path.exists(content)
+            raise OSError("it is not a file" if exists else "there is no such file")
+        with Image.open(content, formats=_FORMATS) as image:
+            image.load()
+    # a damaged file makes Pillow raise all kinds of errors, SyntaxError and struct.error too
+    except Exception as error:
+        raise UserError(f"{name or content} is not a readable image: {error}") from error
+    return image
 
 
 def find_image_files(path: Path) -> list[str]:

@@ -4,8 +4,7 @@ import mmap
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
 from math import prod
 from pathlib import Path
 from typing import Any, Self, TypeAlias
@@ -32,11 +31,13 @@ class StoredImages(ABC):
     :param count: number of images in the file or folder
     :param image_shape: channels, height and width
     :param positions: those of the images of this view, ``int64``; all of them if ``None``
+    :param hashes: the hash of each image of this view, where they are known
     """
 
     count: int
     image_shape: tuple[int, int, int]
     positions: Tensor | None = None
+    hashes: np.ndarray | None = None
 
     dtype = torch.uint8
     ndim = 4
@@ -53,7 +54,8 @@ class StoredImages(ABC):
 
     def subset(self, positions: Tensor) -> Self:
         """Return a view of the images at these positions of this view."""
-        return replace(self, positions=self.origin(positions))
+        hashes = None if self.hashes is None else self.hashes[positions.numpy()]
+        return replace(self, positions=self.origin(positions), hashes=hashes)
 
     def rows(self, positions: Tensor) -> Tensor:
         """Return the images at these positions of this view, in memory."""
@@ -81,21 +83,20 @@ class MappedImages(StoredImages):
     path: Path = Path()
     offset: int = 0
     channels_last: bool = False
+    _file: "_MappedFile | None" = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        if self._file is None:  # views of one file share its map
+            channels, height, width = self.image_shape
+            shape = (height, width, channels) if self.channels_last else self.image_shape
+            file = _MappedFile(self.path, self.offset, (self.count, *shape))
+            object.__setattr__(self, "_file", file)
 
     def read(self, positions: Tensor) -> Tensor:
         """Return the images at these positions of the file, in memory."""
-        found = torch.from_numpy(self._mapped.rows(positions.numpy()))
+        assert self._file is not None
+        found = torch.from_numpy(self._file.rows(positions.numpy()))
         return found.permute(0, 3, 1, 2).contiguous() if self.channels_last else found
-
-    @cached_property
-    def _mapped(self) -> "_MappedFile":
-        channels, height, width = self.image_shape
-        shape = (height, width, channels) if self.channels_last else self.image_shape
-        return _MappedFile(self.path, self.offset, (self.count, *shape))
-
-    def __getstate__(self) -> dict[str, Any]:
-        # another process opens the file itself
-        return {name: value for name, value in vars(self).items() if name != "_mapped"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,18 +202,21 @@ class _MappedFile:
     """The rows of a file, which is mapped and never counts as more than a little memory."""
 
     def __init__(self, path: Path, offset: int, shape: tuple[int, ...]) -> None:
-        try:
-            with path.open("rb") as file:
-                if os.fstat(file.fileno()).st_size < offset + prod(shape):
-                    raise UserError(f"{path} is shorter than the {shape[0]} images that it holds.")
-                self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        except OSError as error:
-            raise UserError(f"{path} cannot be read: {error.strerror}.") from error
-        pixels = np.frombuffer(self._map, np.uint8, prod(shape), offset)
-        self._rows, self._touched = pixels.reshape(shape), 0
+        self._path, self._offset, self._shape = path, offset, shape
+        self._state: tuple[int, int] | None = None
+        self._rows: np.ndarray | None = None
+        self._touched = 0
+
+    def __getstate__(self) -> dict[str, Any]:
+        # another process opens the file itself, and finds out if it has changed
+        return {**vars(self), "_rows": None, "_map": None, "_file": None}
 
     def rows(self, positions: np.ndarray) -> np.ndarray:
         """Return a copy of these rows."""
+        if self._rows is None:
+            self._rows = self._open()
+        # reading beyond the end of a file that became shorter would end the process
+        self._check(os.fstat(self._file.fileno()))
         found = self._rows[positions]
         self._touched += found.nbytes
         if self._touched > _RELEASE_AFTER and hasattr(mmap, "MADV_DONTNEED"):
@@ -220,3 +224,25 @@ class _MappedFile:
             self._map.madvise(mmap.MADV_DONTNEED)
             self._touched = 0
         return found
+
+    def _open(self) -> np.ndarray:
+        try:
+            self._file = self._path.open("rb")
+            found = os.fstat(self._file.fileno())
+            self._state = self._state or (found.st_size, found.st_mtime_ns)
+            self._check(found)
+            if found.st_size < self._offset + prod(self._shape):
+                count = self._shape[0]
+                raise UserError(f"{self._path} is shorter than the {count} images that it holds.")
+            self._map = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
+        except OSError as error:
+            raise UserError(f"{self._path} cannot be read: {error.strerror}.") from error
+        pixels = np.frombuffer(self._map, np.uint8, prod(self._shape), self._offset)
+        return pixels.reshape(self._shape)
+
+    def _check(self, found: os.stat_result) -> None:
+        if (found.st_size, found.st_mtime_ns) != self._state:
+            raise UserError(
+                f"{self._path} was changed while it was in use. Start the same command again when "
+                "the data is complete."
+            )

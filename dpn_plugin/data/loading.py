@@ -1,5 +1,6 @@
-"""From a specification to samples in memory."""
+"""From a specification to samples."""
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -9,11 +10,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from dpn_plugin.data.fitted import FittedImages
+from dpn_plugin.data.inputs import MappedImages
 from dpn_plugin.data.lazy_images import LazyImages
 from dpn_plugin.data.samples import Samples
 from dpn_plugin.data.selection import class_names, kept_labels, kept_positions
 from dpn_plugin.data.spec import SOURCE_KEYS, SourceSpec
-from dpn_plugin.data.transform import fit_images
+from dpn_plugin.data.storage import ImageStore, StorageOptions
+from dpn_plugin.data.transform import fit_images, fitted_shape
 from dpn_plugin.errors import UserError
 from dpn_plugin.plugins import check_options, registry, takes
 
@@ -30,6 +34,7 @@ def load(
     channels: int | None = None,
     in_domain: bool = False,
     seed: int = 0,
+    storage: StorageOptions | None = None,
 ) -> Samples:
     """
     Load a data set, keep the classes and the number asked for, and bring images to one size.
@@ -46,49 +51,96 @@ def load(
     :param in_domain: renumber the labels 0 to K-1 in ascending order; otherwise all labels are -1,
         which means OOD
     :param seed: selects the random subset of ``limit``
+    :param storage: where images are kept; by default those that fit are decoded into memory
     :raises UserError: if the data is missing, damaged, or empty after filtering
     """
-    spec = SourceSpec.parse(spec)
+    spec, store = SourceSpec.parse(spec), ImageStore(storage or StorageOptions())
     hints = {"base": base, "image_size": image_size, "channels": channels}
-    return _select(spec, Path(root), hints, in_domain, seed).read(image_size, channels)
+    return select(spec, Path(root), hints, in_domain, seed).read(image_size, channels, store)
 
 
 @dataclass(frozen=True, eq=False)
-class _Selection:
+class Selection:
     """
     A part of a source that is known to exist; its images need not be decoded or resized yet.
 
     :param spec: what was asked for
     :param source: where the samples come from
-    :param indices: their positions
+    :param labels: of all samples of the source, -1 where they do not matter
+    :param indices: the positions of the chosen ones
     :param kept: the labels of the classes that are kept
     :param in_domain: whether labels are kept
     """
 
     spec: SourceSpec
     source: Samples | LazyImages
+    labels: Tensor
     indices: Tensor
     kept: list[int]
     in_domain: bool
 
-    def read(self, image_size: tuple[int, int] | None, channels: int | None) -> Samples:
+    def read(
+        self, image_size: tuple[int, int] | None, channels: int | None, store: ImageStore
+    ) -> Samples:
         """Return the samples; images are brought to one size and number of channels."""
-        source = self.source
-        if isinstance(source, LazyImages):
-            source = source.decode(self.indices, image_size, channels)
-        samples = fit_images(source, image_size, channels)
+        if isinstance(self.source, LazyImages):
+            samples = self._decoded(self.source, image_size, channels, store)
+        else:
+            samples = self._fitted(self.source, image_size, channels, store)
         name = self.spec.name
         if not self.in_domain:
-            labels = torch.full_like(samples.labels, -1)
+            labels = torch.full((len(samples),), -1)
             return replace(samples, labels=labels, name=name, classes=())
         labels = torch.searchsorted(torch.tensor(self.kept), samples.labels)
         names = class_names(self.kept, self.source.classes)
         return replace(samples, labels=labels, name=name, classes=names)
 
+    def _decoded(
+        self,
+        source: LazyImages,
+        image_size: tuple[int, int] | None,
+        channels: int | None,
+        store: ImageStore,
+    ) -> Samples:
+        skip = self.spec.skip_damaged
+        decoder = source.decoder(self.indices, image_size, channels, skip)
+        inputs, kept = store.load(decoder, self.spec.name, skip)
+        labels = self.labels[self.indices[kept]]
+        if damaged := len(self.indices) - len(kept):
+            warnings.warn(
+                f"{damaged} of the {len(self.indices)} files of {self.spec.name} cannot be read "
+                "and were left out (skip_damaged = true)."
+            )
+        return Samples(inputs, labels, source.name, source.classes, damaged)
 
-def _select(
+    def _fitted(
+        self,
+        source: Samples,
+        image_size: tuple[int, int] | None,
+        channels: int | None,
+        store: ImageStore,
+    ) -> Samples:
+        inputs, shape = source.inputs, fitted_shape(source, image_size, channels)
+        if isinstance(inputs, MappedImages) and shape != inputs.image_shape:
+            indices = inputs.origin(torch.arange(len(inputs))).numpy()
+            decoder = FittedImages(inputs, indices, (shape[0], shape[1], shape[2]))
+            return replace(source, inputs=store.load(decoder, self.spec.name)[0])
+        return store.keep(fit_images(source, image_size, channels))
+
+
+def select(
     spec: SourceSpec, root: Path, hints: dict[str, Any], in_domain: bool, seed: int = 0
-) -> _Selection:
+) -> Selection:
+    """
+    Return the part of a source that a specification asks for, before images are decoded.
+
+    :param spec: what to load
+    :param root: the folder of downloaded data sets
+    :param hints: values that the source may take: ``base``, ``image_size`` and ``channels``
+    :param in_domain: whether labels are kept
+    :param seed: selects the random subset of ``limit``
+    :raises UserError: if the data is missing, damaged, or empty after filtering
+    """
     source = _open_source(spec, root, hints)
     needs_labels = in_domain or spec.classes is not None
     labels = _labels(source, needed=needs_labels)
@@ -101,80 +153,7 @@ def _select(
     indices = kept_positions(spec, labels, kept, seed)
     if isinstance(source, Samples) and len(indices) < len(source):
         source = source.subset(indices)  # what is not needed does not stay in memory
-    return _Selection(spec, source, indices, kept, in_domain)
-
-
-class DatasetCache:
-    """
-    Loads every data set once, however many runs use it.
-
-    :param root: the folder of downloaded data sets
-    :param base: where relative paths of sources start; then ``root``
-    """
-
-    def __init__(self, root: str | Path, base: str | Path | None = None) -> None:
-        self.root, self.base = root, base
-        self._loaded: dict[tuple[Any, ...], Samples] = {}
-        self._selected: dict[tuple[Any, ...], _Selection] = {}
-
-    def find(
-        self,
-        spec: SourceSpec,
-        *,
-        image_size: tuple[int, int] | None = None,
-        channels: int | None = None,
-        in_domain: bool = False,
-    ) -> None:
-        """
-        Check that a data set is there, without decoding its images; :meth:`load` continues there.
-
-        :raises MissingData: if it is not
-        :raises UserError: if it is damaged, or empty after filtering
-        """
-        hints = {"base": self.base, "image_size": image_size, "channels": channels}
-        key = self._key(spec, hints, in_domain)
-        if key not in self._selected:
-            self._selected[key] = _select(spec, Path(self.root), hints, in_domain)
-
-    def load(
-        self,
-        spec: SourceSpec,
-        *,
-        image_size: tuple[int, int] | None = None,
-        channels: int | None = None,
-        in_domain: bool = False,
-    ) -> Samples:
-        """Return what :func:`load` gives for these arguments."""
-        key = (spec.model_dump_json(), image_size, channels, in_domain)
-        if key not in self._loaded:
-            self.find(spec, image_size=image_size, channels=channels, in_domain=in_domain)
-            hints = {"base": self.base, "image_size": image_size, "channels": channels}
-            selection = self._selected.pop(self._key(spec, hints, in_domain))
-            self._loaded[key] = selection.read(image_size, channels)
-        return self._loaded[key]
-
-    def forget_found(self) -> None:
-        """Release the memory of data sets that were found and not loaded."""
-        self._selected.clear()
-
-    def _key(self, spec: SourceSpec, hints: dict[str, Any], in_domain: bool) -> tuple[Any, ...]:
-        # most sources do not depend on the image size, which is known once training data is loaded
-        taken = _taken_hints(registry.load("datasets", spec.scheme), hints)
-        return (spec.model_dump_json(), *taken.values(), in_domain)
-
-    def load_like(self, samples: Samples, spec: SourceSpec, *, in_domain: bool = False) -> Samples:
-        """
-        Return the data of ``spec``, brought to the image size and channels of ``samples``.
-
-        :param samples: data that was loaded before, e.g. the training data
-        :param spec: what to load
-        :param in_domain: keep labels, as in :func:`load`; otherwise all samples are OOD
-        """
-        shape = samples.inputs.shape
-        if len(shape) != 4:
-            return self.load(spec, in_domain=in_domain)
-        image_size = (shape[2], shape[3])
-        return self.load(spec, image_size=image_size, channels=shape[1], in_domain=in_domain)
+    return Selection(spec, source, labels, indices, kept, in_domain)
 
 
 def _open_source(spec: SourceSpec, root: Path, hints: dict[str, Any]) -> Samples | LazyImages:
@@ -182,10 +161,11 @@ def _open_source(spec: SourceSpec, root: Path, hints: dict[str, Any]) -> Samples
     options = check_options(
         spec.source, loader, dict(spec.options), reserved=_RESERVED, also=SOURCE_KEYS
     )
-    return loader(split=spec.split, root=root, **_taken_hints(loader, hints), **options)
+    return loader(split=spec.split, root=root, **taken_hints(loader, hints), **options)
 
 
-def _taken_hints(loader: Callable[..., Any], hints: dict[str, Any]) -> dict[str, Any]:
+def taken_hints(loader: Callable[..., Any], hints: dict[str, Any]) -> dict[str, Any]:
+    """Return those of the values that a source takes."""
     return {name: value for name, value in hints.items() if takes(loader, name)}
 
 

@@ -1,17 +1,17 @@
 """The checks that no sample is used twice: for training and testing, or as in-domain and OOD."""
 
-import posixpath
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
 from itertools import product
 from typing import TypeAlias
 
 import numpy as np
 
-from dpn_plugin.data.samples import Samples, row_bytes
-from dpn_plugin.data.spec import ClassRange, SourceSpec
+from dpn_plugin.data.hashes import short_hashes
+from dpn_plugin.data.same_source import same_data_set, same_part, same_source
+from dpn_plugin.data.samples import Samples
+from dpn_plugin.data.spec import SourceSpec
 from dpn_plugin.errors import UserError
 
 NamedData: TypeAlias = tuple[str, SourceSpec, Samples | None]
@@ -58,7 +58,7 @@ def check_no_overlap(
                 "classes that differ, given as numbers on both sides or as names on both sides."
             )
     sets = {id(s): s for pair in pairs for s in (pair[0].samples, pair[1].samples) if s is not None}
-    hashes = {key: sample_hashes(samples) for key, samples in sets.items()}
+    hashes = {key: short_hashes(samples) for key, samples in sets.items()}
     for part, other in pairs:
         if part.samples is None or other.samples is None:
             continue
@@ -84,7 +84,7 @@ def check_in_domain_test(
     :raises UserError: if both are the same part of a source, or if more than 1 % of the test
         samples are also training samples
     """
-    if test is not None and _same_part(in_domain, test):
+    if test is not None and same_part(in_domain, test):
         raise UserError(
             f"'in_domain' and 'in_domain_test' are the same part of {in_domain.name}, so the "
             "accuracy would be that on training data. Take another split or file for "
@@ -113,7 +113,7 @@ def check_calibration(calibration: NamedData, others: Sequence[NamedData]) -> No
     """
     name, spec, samples = calibration
     for other, other_spec, other_samples in others:
-        if _same_part(spec, other_spec):
+        if same_part(spec, other_spec):
             raise UserError(
                 f"{name!r} and {other!r} are the same part of {spec.name}, so thresholds would not "
                 f"keep their promise. Take another split or file for {name!r}, or set a share of "
@@ -198,67 +198,17 @@ def _ood_pairs(
 
 def _same_source(part: _Part, other: _Part) -> bool:
     if part.in_domain:  # another draw from the in-domain distribution is not OOD
-        same = _data_set(part.spec) == _data_set(other.spec)
-        return same and not _disjoint(part.spec.classes, other.spec.classes)
+        return same_data_set(part.spec, other.spec)
     return same_source(part.spec, other.spec)
-
-
-def same_source(a: SourceSpec, b: SourceSpec) -> bool:
-    """
-    Return whether the two come from one data set and may have a class in common.
-
-    The splits of a data set count as one data set: its test images have the distribution of its
-    training images. Only the splits of ``synthetic:`` count as different sets, since they are
-    independent draws from a distribution that is itself the subject of the study.
-    """
-    if _data_set(a) != _data_set(b):
-        return False
-    if a.scheme == "synthetic" and (a.split or "train") != (b.split or "train"):
-        return False
-    return not _disjoint(a.classes, b.classes)
 
 
 def shared_images(a: Samples, b: Samples) -> int:
     """Return how many samples of ``b`` are, byte for byte, in ``a``."""
-    return _shared(sample_hashes(a), sample_hashes(b))
+    return _shared(short_hashes(a), short_hashes(b))
 
 
 def _shared(a: np.ndarray, b: np.ndarray) -> int:
     return int(np.isin(b, a).sum())
-
-
-def _data_set(spec: SourceSpec) -> str:
-    if spec.scheme in {"torchvision", "pytorch_ood"}:
-        return _path(spec).partition("/")[0]  # EMNIST/letters is a part of EMNIST
-    return _path(spec)
-
-
-def _same_part(a: SourceSpec, b: SourceSpec) -> bool:
-    """Return whether two specifications differ at most in the limit, or in some of the classes."""
-    same = (_path(a), a.split, a.options) == (_path(b), b.split, b.options)
-    return same and not _disjoint(a.classes, b.classes)
-
-
-def _path(spec: SourceSpec) -> str:
-    return f"{spec.scheme}:{posixpath.normpath(spec.argument)}"
-
-
-def _disjoint(a: object, b: object) -> bool:
-    if isinstance(a, ClassRange) and isinstance(b, ClassRange):
-        low, high = sorted((a, b), key=lambda classes: classes.start)
-        return low.stop is not None and low.stop <= high.start
-    if isinstance(a, ClassRange):
-        a, b = b, a
-    if not isinstance(a, tuple):
-        return False
-    if isinstance(b, ClassRange):
-        return all(isinstance(label, int) and not _within(label, b) for label in a)
-    # names and numbers cannot be compared without the data, so they do not count as disjoint
-    return isinstance(b, tuple) and type(a[0]) is type(b[0]) and not set(a) & set(b)
-
-
-def _within(label: int, classes: ClassRange) -> bool:
-    return classes.start <= label and (classes.stop is None or label < classes.stop)
 
 
 def _or_drop(*parts: _Part) -> str:
@@ -273,12 +223,3 @@ def noun(samples: Samples) -> str:
 
 def _capitalised(text: str) -> str:
     return text[0].upper() + text[1:]
-
-
-def sample_hashes(samples: Samples) -> np.ndarray:
-    """Return 64 bits for each sample, the same for equal ones."""
-    # 64 bits: among a million images against a million the probability of a false match is 5e-8
-    digests = b"".join(
-        blake2b(row, digest_size=8).digest() for rows in row_bytes(samples.inputs) for row in rows
-    )
-    return np.frombuffer(digests, dtype=np.uint64)

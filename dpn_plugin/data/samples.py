@@ -1,15 +1,12 @@
-"""Data sets: their hash, the part that is held out, the memory that they need."""
+"""Data sets: the part that is held out, the memory that they need."""
 
-import hashlib
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from dpn_plugin.data.inputs import Inputs, chunks, rows_of, subset_of
+from dpn_plugin.data.inputs import Inputs, rows_of, subset_of
 from dpn_plugin.errors import UserError, UserTypeError
 
 #: more samples than any memory holds, whatever their size
@@ -29,6 +26,7 @@ class Samples:
     :param labels: ``int64`` of shape :math:`N`; a label below zero marks an OOD sample
     :param name: the name of the data in error messages and reports
     :param classes: the name of each label, in order, where names are known
+    :param damaged: how many files could not be read and were left out, if that is allowed
     :raises UserTypeError: if a tensor has another type
     :raises UserError: if a tensor has another shape
     """
@@ -37,6 +35,7 @@ class Samples:
     labels: Tensor
     name: str
     classes: tuple[str, ...] = ()
+    damaged: int = 0
 
     def __post_init__(self) -> None:
         ndim = {torch.uint8: 4, torch.float32: 2}.get(self.inputs.dtype)
@@ -81,23 +80,6 @@ class Samples:
     def all_rows(self) -> Tensor:
         """Return all inputs in memory: for points, and for sets that are known to be small."""
         return rows_of(self.inputs, torch.arange(len(self)))
-
-
-def fingerprint(samples: Samples) -> str:
-    """Return the SHA-256 of the type, shape and bytes of inputs and labels, in hexadecimal."""
-    digest = hashlib.sha256()
-    for tensor in (samples.inputs, samples.labels):
-        digest.update(f"{tensor.dtype} {tuple(tensor.shape)};".encode())
-        for chunk in row_bytes(tensor):
-            digest.update(chunk.data)
-    return digest.hexdigest()
-
-
-def row_bytes(inputs: Inputs) -> Iterator[np.ndarray]:
-    """Yield the rows of ``inputs`` as bytes, a few megabytes (at least one row) at a time."""
-    for rows in chunks(inputs):
-        array = np.ascontiguousarray(rows.detach().cpu().numpy())
-        yield array.reshape(len(rows), -1).view(np.uint8)
 
 
 def hold_out(samples: Samples, fraction: float, seed: int) -> tuple[Samples, Samples]:
@@ -163,14 +145,15 @@ def check_memory(size: int, what: str) -> None:
     :param what: the data that needs them, the subject of the message
     :raises UserError: if that is more than the memory of this machine
     """
-    if size > _memory():
+    if size > physical_memory():
         raise UserError(
             f"{what} declares {size / 2**30:,.0f} GiB of data, more than the memory of this "
-            f"machine ({_memory() / 2**30:,.0f} GiB)."
+            f"machine ({physical_memory() / 2**30:,.0f} GiB)."
         )
 
 
-def _memory() -> int:
+def physical_memory() -> int:
+    """Return the bytes of memory of this machine."""
     if not hasattr(os, "sysconf"):  # not available on Windows: assume 64 GiB
         return 1 << 36
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

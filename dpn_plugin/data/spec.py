@@ -72,6 +72,8 @@ class SourceSpec(BaseModel):
     :param classes: labels or names to keep, or a :class:`ClassRange`
     :param limit: keep at most this many samples: a seeded random subset of those left by
         ``classes``, not stratified, in the source's order
+    :param skip_damaged: leave out images that cannot be read, and count them; otherwise the first
+        of them is an error
     :param options: further keywords of the source, e.g. ``{ small = true }`` for
         ``torchvision:Places365``
     """
@@ -82,6 +84,7 @@ class SourceSpec(BaseModel):
     split: StrictStr | None = None
     classes: Classes | None = None
     limit: StrictInt | None = Field(None, ge=1)
+    skip_damaged: StrictBool = False
     options: dict[str, StrictBool | StrictInt | StrictFloat | StrictStr] = {}
 
     @property
@@ -219,6 +222,7 @@ _PARSERS: dict[str, Callable[[str], Any]] = {
     "split": str,
     "classes": _parse_classes,
     "limit": parse_value,
+    "skip_damaged": parse_value,
 }
 
 #: the keys that every source takes, beside its own options

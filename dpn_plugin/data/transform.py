@@ -148,22 +148,40 @@ def fit_images(
     :param channels: 1 or 3; unchanged if not given
     :raises UserError: for points, for sizes below 1 and for other numbers of channels
     """
+    shape = fitted_shape(samples, image_size, channels)
+    if shape == tuple(samples.inputs.shape[1:]):
+        return samples
+    inputs = torch.empty((len(samples), *shape), dtype=torch.uint8)
+    sources = chunks(samples.inputs, _RESIZE_CHUNK)
+    for source, target in zip(sources, inputs.split(_RESIZE_CHUNK), strict=True):
+        target.copy_(fit_batch(source, (shape[1], shape[2]), shape[0]))
+    return replace(samples, inputs=inputs)
+
+
+def fitted_shape(
+    samples: Samples, image_size: tuple[int, int] | None, channels: int | None
+) -> tuple[int, ...]:
+    """Return the shape that :func:`fit_images` brings samples to; the arguments are the same."""
     if samples.inputs.ndim == 2:
         if image_size is not None or channels is not None:
             raise UserError(f"{samples.name} holds points, which have no image size or channels.")
-        return samples
+        return tuple(samples.inputs.shape[1:])
     _, have, *size = samples.inputs.shape
-    image_size = image_size or (size[0], size[1])
     channels = channels or have
     if have != channels and {have, channels} != {1, 3}:
         raise UserError(f"{samples.name} has {have} channels and cannot be brought to {channels}.")
-    if (have, tuple(size)) == (channels, image_size):
-        return samples
-    inputs = torch.empty((len(samples), channels, *image_size), dtype=torch.uint8)
-    sources = chunks(samples.inputs, _RESIZE_CHUNK)
-    for source, target in zip(sources, inputs.split(_RESIZE_CHUNK), strict=True):
-        target.copy_(_with_channels(_resized(source, image_size), channels))
-    return replace(samples, inputs=inputs)
+    return (channels, *(image_size or size))
+
+
+def fit_batch(images: Tensor, size: tuple[int, int], channels: int) -> Tensor:
+    """
+    Return images of another size and number of channels.
+
+    :param images: ``uint8``, :math:`N \\times C \\times H \\times W`
+    :param size: height and width
+    :param channels: 1 or 3
+    """
+    return _with_channels(_resized(images, size), channels)
 
 
 def centre_box(height: int, width: int, size: tuple[int, int]) -> tuple[int, int, int, int]:

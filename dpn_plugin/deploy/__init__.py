@@ -4,8 +4,9 @@ the scores of single images.
 """
 
 from dpn_plugin.deploy.build import create_bundle
-from dpn_plugin.deploy.bundle import Bundle, load_bundle
+from dpn_plugin.deploy.bundle import Bundle
 from dpn_plugin.deploy.export import Exported, export_bundle
+from dpn_plugin.deploy.load import load_bundle
 from dpn_plugin.deploy.monitor import BundleMonitor, Evidence, StreamMonitor, plot_evidence
 from dpn_plugin.deploy.record import (
     BUNDLE_FILE,

@@ -11,11 +11,12 @@ from torch import Tensor
 from dpn_plugin._distributed import Processes
 from dpn_plugin.data import Batches, DatasetCache, Samples
 from dpn_plugin.deploy.calibration import Calibration
-from dpn_plugin.deploy.keep import FittedDetector, fitting_tensors
+from dpn_plugin.deploy.combine import BundledCombination
+from dpn_plugin.deploy.keep import FittedDetector, Kept, fitting_tensors
 from dpn_plugin.deploy.record import DecisionRule
 from dpn_plugin.deploy.scorer import BatchScorer
 from dpn_plugin.deploy.write import BundleContent, DetectorContent, write_bundle
-from dpn_plugin.detectors import fit
+from dpn_plugin.detectors import Combination, fit, parse_combination
 from dpn_plugin.errors import UserError
 from dpn_plugin.outputs import OutputStore, RunOutputs
 from dpn_plugin.runs import TrainedRun
@@ -46,7 +47,7 @@ def create_bundle(
     Fit detectors to the training data of a run, calibrate them, write a bundle; return its folder.
 
     :param run: a finished run with calibration samples
-    :param detectors: names
+    :param detectors: names, or combinations such as ``fisher(dpn-mi,knn)``
     :param out: the folder to create
     :param rule: when images are rejected; by default at alpha = 0.05
     :param options: arguments of detectors by name, e.g. ``{"dpn-dent": {"invert": True}}``
@@ -57,12 +58,16 @@ def create_bundle(
     :param on_detector: called with the name of each detector before it is fitted
     :raises UserError: if the run has no calibration samples, or a detector does not suit it
     """
-    _check_names(detectors, options or {})
+    combinations = [each for each in map(parse_combination, detectors) if each is not None]
+    # the members of a combination are scored anyway, and so are detectors of the bundle, too
+    members = [name for each in combinations for name in each.members]
+    single = list(dict.fromkeys([*(name for name in detectors if "(" not in name), *members]))
+    _check_names(detectors, single, options or {})
     _check_calibration(run)
     processes = Processes.join(device)
     scorer = BatchScorer(run, processes.device)
     chosen = [
-        FittedDetector(name, scorer.predictor, (options or {}).get(name, {})) for name in detectors
+        FittedDetector(name, scorer.predictor, (options or {}).get(name, {})) for name in single
     ]
     scorer.detectors = [each.bundled for each in chosen]
     data = _load_data(run, root, base)
@@ -72,26 +77,22 @@ def create_bundle(
         outputs = RunOutputs(run, store, samples, known, processes)
         _fit(chosen, outputs, on_detector)
         content = _calibrate(scorer, chosen, _calibration(data), rule or DecisionRule())
+        for each in combinations:
+            content.detectors[each.name] = _combined(each, content, scorer.run.num_classes)
         kinds = {each.kept.reads for each in content.detectors.values()} - {""}
         train = outputs.arrays("train") if kinds else {}
         content.fitting = fitting_tensors(kinds, train, data.train)
     return write_bundle(Path(out), run, content, replace=replace)
 
 
-def _check_names(names: Sequence[str], options: Mapping[str, Any]) -> None:
+def _check_names(names: Sequence[str], single: Sequence[str], options: Mapping[str, Any]) -> None:
     if not names:
         raise UserError("A bundle needs at least one detector, e.g. --detectors dpn-mi.")
-    combined = next((name for name in names if "(" in name), None)
-    if combined is not None:
-        raise UserError(
-            f"{combined!r} combines p-values of its members; a bundle gives the p-values of each. "
-            "Name them separated by commas."
-        )
     repeated = sorted({name for name in names if list(names).count(name) > 1})
     if repeated:
         raise UserError(f"The detector {repeated[0]!r} is named twice.")
     for name in options:
-        if name not in names:
+        if name not in single:
             raise UserError(f"Options are given for {name!r}, which is not among the detectors.")
 
 
@@ -159,6 +160,14 @@ def _calibrate(
             Calibration(scores, predicted, rule, scorer.run.num_classes),
         )
     return content
+
+
+def _combined(
+    combination: Combination, content: BundleContent, num_classes: int
+) -> DetectorContent:
+    calibrations = {name: each.calibration for name, each in content.detectors.items()}
+    bundled = BundledCombination(combination, calibrations, num_classes)
+    return DetectorContent({}, Kept("members"), False, bundled.calibration)
 
 
 def _find_batch_dependence(scorer: BatchScorer, images: Tensor) -> None:

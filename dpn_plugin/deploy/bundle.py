@@ -8,24 +8,12 @@ import torch
 from torch import Tensor
 
 from dpn_plugin import functional
-from dpn_plugin._distributed import Processes
 from dpn_plugin.deploy.calibration import Calibration
+from dpn_plugin.deploy.combine import BundledCombination
 from dpn_plugin.deploy.images import Images, image_batches
-from dpn_plugin.deploy.keep import fit_again
-from dpn_plugin.deploy.record import (
-    BASE_FILE,
-    CALIBRATION_FILE,
-    FITTING_FILE,
-    STATE_FILE,
-    BundleRecord,
-    read_bundle_record,
-    warn_about_versions,
-)
+from dpn_plugin.deploy.record import BundleRecord
 from dpn_plugin.deploy.result import BundleResult, DetectorResult, joined
-from dpn_plugin.deploy.scorer import BatchScorer, BundledDetector
-from dpn_plugin.deploy.state import restore_state
-from dpn_plugin.errors import UserError
-from dpn_plugin.runs import TrainedRun, read_tensors
+from dpn_plugin.deploy.scorer import BatchScorer
 
 if TYPE_CHECKING:
     from dpn_plugin.deploy.monitor import BundleMonitor
@@ -43,6 +31,7 @@ class Bundle:
     :param record: all of ``bundle.json``
     :param scorer: the networks and detectors
     :param calibrations: of the detectors, by name
+    :param combinations: of some of the detectors
     """
 
     def __init__(
@@ -51,9 +40,12 @@ class Bundle:
         record: BundleRecord,
         scorer: BatchScorer,
         calibrations: dict[str, Calibration],
+        combinations: Sequence[BundledCombination] = (),
     ) -> None:
         self.folder, self.record = folder, record
-        self.scorer, self.calibrations = scorer, calibrations
+        self.scorer, self.combinations = scorer, combinations
+        of_combinations = {each.name: each.calibration for each in combinations}
+        self.calibrations = calibrations | of_combinations
 
     def __repr__(self) -> str:
         config = self.record.run.config
@@ -109,6 +101,7 @@ class Bundle:
 
     def _of_batch(self, batch: Tensor) -> BundleResult:
         outputs, scores = self.scorer(batch)
+        scores |= {each.name: each.scores(scores) for each in self.combinations}
         logits = outputs["logits"].double()
         predicted = logits.argmax(dim=1)
         measures = functional.dirichlet_measures(logits)
@@ -150,85 +143,3 @@ class Bundle:
         """
         kind = torch.uint8 if len(self.input_shape) == 3 else torch.float32
         return torch.zeros((rows, *self.input_shape), dtype=kind)
-
-
-def load_bundle(path: str | Path, device: str = "auto") -> Bundle:
-    """
-    Load a bundle; every file is compared with its hash first.
-
-    :param path: the folder that ``dpn bundle`` wrote
-    :param device: ``"cpu"``, ``"cuda"``, ... or ``"auto"``
-    :raises UserError: if a file is missing, damaged or exchanged
-    """
-    folder = Path(path)
-    record = read_bundle_record(folder)
-    warn_about_versions(folder, record)
-    scorer = BatchScorer(_run_of(folder, record), Processes.join(device).device)
-    scorer.detectors = _load_detectors(folder, record, scorer)
-    bundle = Bundle(folder, record, scorer, _load_calibrations(folder, record))
-    _try(bundle)
-    return bundle
-
-
-def _run_of(folder: Path, record: BundleRecord) -> TrainedRun:
-    """Return the run of a bundle; a frozen network below its heads is in the bundle, too."""
-    run = record.run
-    if run.base and run.config.weights is not None:
-        weights = run.config.weights.model_copy(update={"path": str(folder / BASE_FILE)})
-        config = run.config.model_copy(update={"weights": weights})
-        run = run.model_copy(update={"config": config})
-    return TrainedRun(folder, run)
-
-
-def _try(bundle: Bundle) -> None:
-    """Score one image, because what a forged state does to a detector is not known before."""
-    example = bundle.example_input()
-    try:
-        bundle(example)
-    except Exception as error:  # hosts check nothing
-        raise UserError(
-            f"The detectors in {bundle.folder} cannot be used with what {STATE_FILE} and "
-            f"{FITTING_FILE} hold: {error}"
-        ) from error
-
-
-def _load_detectors(
-    folder: Path, record: BundleRecord, scorer: BatchScorer
-) -> list[BundledDetector]:
-    state = _tensors(folder, STATE_FILE, record)
-    fitting = _tensors(folder, FITTING_FILE, record)
-    loaded = []
-    for name, known in record.detectors.items():
-        bundled = BundledDetector(name, scorer.predictor, known.options)
-        bundled.one_by_one = known.one_by_one
-        if known.kept == "state":
-            moved = {key: value.to(scorer.device) for key, value in state.items()}
-            restore_state(bundled.detector, known.state, moved)
-        elif known.kept == "fitting data":
-            fit_again(bundled, fitting, scorer.run.transform, scorer.device)
-        loaded.append(bundled)
-    return loaded
-
-
-def _load_calibrations(folder: Path, record: BundleRecord) -> dict[str, Calibration]:
-    tensors = _tensors(folder, CALIBRATION_FILE, record)
-    wanted = [f"scores.{name}" for name in record.detectors]
-    _check_calibration(folder / CALIBRATION_FILE, tensors, [*wanted, "predictions"])
-    found = {}
-    for name, known in record.detectors.items():
-        scores, classes = tensors[f"scores.{name}"], len(record.run.classes)
-        found[name] = Calibration(scores, tensors["predictions"], record.rule, classes)
-        found[name].check_thresholds(name, known.thresholds)
-    return found
-
-
-def _check_calibration(path: Path, tensors: dict[str, Tensor], wanted: Sequence[str]) -> None:
-    missing = [name for name in wanted if name not in tensors]
-    if missing:
-        raise UserError(f"{path} lacks {', '.join(missing)}: the bundle is forged or damaged.")
-    if len({len(tensors[name]) for name in wanted if tensors[name].ndim == 1}) != 1:
-        raise UserError(f"{path} must hold one score per calibration sample.")
-
-
-def _tensors(folder: Path, name: str, record: BundleRecord) -> dict[str, Tensor]:
-    return read_tensors(folder / name) if name in record.files else {}

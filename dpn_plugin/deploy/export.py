@@ -63,7 +63,7 @@ def export_bundle(bundle: Bundle, out: str | Path, format: str = "onnx") -> Expo
         raise unknown_name("format", format, FORMATS)
     _check_exportable(bundle, format)
     example = torch.randint(0, 256, (3, *bundle.input_shape), dtype=torch.uint8)
-    left_out: dict[str, str] = {}
+    left_out = {each.name: "combinations are not exported" for each in bundle.combinations}
     kept: list[BundledDetector] = []
     for each in bundle.scorer.detectors:
         reason = why_not_exportable(each, bundle, example)

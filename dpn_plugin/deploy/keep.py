@@ -34,7 +34,7 @@ class Kept:
     :param reads: which arrays of the training data the detector is fitted to
     """
 
-    kind: Literal["nothing", "state", "fitting data"]
+    kind: Literal["nothing", "state", "fitting data", "members"]
     state: dict[str, JsonValue] = field(default_factory=dict)
     tensors: dict[str, Tensor] = field(default_factory=dict)
     reads: str = ""

@@ -49,7 +49,7 @@ class DetectorRecord(BaseModel):
 
     :param options: arguments of its class
     :param kept: how its fit is kept: not at all, as tensors, or as the data that it is fitted to
-        again when the bundle is loaded
+        again when the bundle is loaded; a combination follows from its members
     :param state: its attributes; tensors are in ``state.safetensors``
     :param one_by_one: whether its score depends on the batch, so that images are scored one by one
     :param thresholds: the score above which an image is rejected; with ``by_class`` one per class
@@ -59,7 +59,7 @@ class DetectorRecord(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     options: dict[Attribute, bool | int | float | str] = Field(default_factory=dict)
-    kept: Literal["nothing", "state", "fitting data"] = "nothing"
+    kept: Literal["nothing", "state", "fitting data", "members"] = "nothing"
     state: dict[Attribute, JsonValue] = Field(default_factory=dict)
     one_by_one: bool = False
     thresholds: list[float] = Field(min_length=1)

@@ -94,7 +94,11 @@ def _write_networks(folder: Path, run: TrainedRun) -> None:
 
 
 def _write_tensors(folder: Path, content: BundleContent) -> None:
-    scores = {f"scores.{name}": each.calibration.scores for name, each in content.detectors.items()}
+    scores = {
+        f"scores.{name}": each.calibration.scores
+        for name, each in content.detectors.items()
+        if each.kept.kind != "members"  # its scores follow from theirs
+    }
     write_weights(folder / CALIBRATION_FILE, {**scores, "predictions": content.predictions})
     state: dict[str, Tensor] = {}
     for each in content.detectors.values():

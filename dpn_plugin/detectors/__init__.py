@@ -16,7 +16,16 @@ from dpn_plugin.detectors.measures import (
     PredictiveEntropy,
 )
 from dpn_plugin.detectors.names import find_detectors
-from dpn_plugin.detectors.stored import fit, fits_on, reads, score_function, scores, tune
+from dpn_plugin.detectors.stored import (
+    Together,
+    checked_scores,
+    fit,
+    fits_on,
+    reads,
+    score_function,
+    scores,
+    tune,
+)
 from dpn_plugin.detectors.unit_length import RMDPP, MahalanobisPP, unit_length
 from dpn_plugin.detectors.wiring import NotApplicable, preserved_state
 
@@ -31,6 +40,8 @@ __all__ = [
     "NotApplicable",
     "Precision",
     "PredictiveEntropy",
+    "Together",
+    "checked_scores",
     "create_detector",
     "find_detectors",
     "fit",

@@ -1,6 +1,7 @@
 """Trained run x outputs x detectors -> figures, and their record."""
 
 from dpn_plugin.evaluation.evaluate import Evaluation
+from dpn_plugin.evaluation.held_out_figures import held_out_figures
 from dpn_plugin.evaluation.in_memory import evaluate as evaluate_model
 from dpn_plugin.evaluation.plane import PLANE_SETS, plane_samples
 from dpn_plugin.evaluation.record import (
@@ -20,6 +21,7 @@ from dpn_plugin.evaluation.sample_record import (
     read_samples,
 )
 from dpn_plugin.evaluation.scorers import BINARY, FOR_AVERAGES, scorer_names
+from dpn_plugin.evaluation.stored_scores import read_scores, write_scores
 from dpn_plugin.evaluation.warning_collector import (
     WarningCollector,
     collect_warnings,
@@ -44,9 +46,12 @@ __all__ = [
     "collect_warnings",
     "detector_code",
     "evaluate_model",
+    "held_out_figures",
     "join_messages",
     "plane_samples",
     "read_evaluation",
     "read_samples",
+    "read_scores",
     "scorer_names",
+    "write_scores",
 ]

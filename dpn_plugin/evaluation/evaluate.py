@@ -1,14 +1,13 @@
 """The evaluation of one trained run with every detector, or with those that are missing."""
 
-import re
 import time
-from collections.abc import Callable, Collection, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 
-import torch
+from torch import Tensor
 
+from dpn_plugin.evaluation.peak_memory import PeakMemory
 from dpn_plugin.evaluation.plane import PLANE_SETS
 from dpn_plugin.evaluation.reasons import why_not_run
 from dpn_plugin.evaluation.record import (
@@ -29,47 +28,12 @@ from dpn_plugin.evaluation.rows import (
 )
 from dpn_plugin.evaluation.sample_record import has_samples, write_samples
 from dpn_plugin.evaluation.samples import choose_samples, has_images
-from dpn_plugin.evaluation.scorers import Scorer, create_scorer, scorer_names
+from dpn_plugin.evaluation.scorers import DetectorScorer, Scorer, create_scorer, scorer_names
+from dpn_plugin.evaluation.shared_scores import score_together
+from dpn_plugin.evaluation.stored_scores import write_scores
 from dpn_plugin.evaluation.warning_collector import WarningCollector
 from dpn_plugin.outputs import CALIBRATION, RunOutputs
 from dpn_plugin.runs import diagnose
-
-
-class PeakMemory:
-    """
-    The peak of memory since this object was created, above what was in use then.
-
-    On a GPU this is what torch allocates, elsewhere the resident memory of the process, where the
-    system (Linux) reports it.
-
-    :param device: where the work is done
-    """
-
-    def __init__(self, device: torch.device) -> None:
-        self.device = device
-        if device.type == "cuda":
-            torch.cuda.reset_peak_memory_stats(device)
-            self.before: int | None = torch.cuda.memory_allocated(device)
-        else:
-            with suppress(OSError):
-                Path("/proc/self/clear_refs").write_text("5")  # resets the peak
-            self.before = _status("VmRSS")
-
-    def measure(self) -> int | None:
-        """Return the peak so far in bytes, or ``None`` if it is unknown."""
-        if self.device.type == "cuda":
-            peak: int | None = torch.cuda.max_memory_allocated(self.device)
-        else:
-            peak = _status("VmHWM")
-        return None if peak is None or self.before is None else max(0, peak - self.before)
-
-
-def _status(name: str) -> int | None:
-    try:
-        found = re.search(rf"{name}:\s+(\d+) kB", Path("/proc/self/status").read_text("ascii"))
-    except OSError:
-        return None
-    return int(found[1]) * 1024 if found else None
 
 
 class Evaluation:
@@ -116,7 +80,7 @@ class Evaluation:
         record = read_evaluation(self.folder)
         if record is not None and record.identity == self._identity():
             self.record = record
-        missing = self.record.missing(self.names, self.tune) if self.record else self.names
+        missing = self._missing(self.record) if self.record else self.names
         wanted = [name for name in self.names if name in missing or name in self.again]
         self.scorers = {name: self._create_scorer(name) for name in wanted}
         # those of test sets are also required if all figures are known: the report reads them
@@ -144,12 +108,20 @@ class Evaluation:
         if self.samples_missing:
             chosen = choose_samples(self.outputs, self.test_sets, record.identity)
             write_samples(self.folder, chosen)
+        sets = ["in_domain_test", *self.test_sets, *self._calibration]
+        score_together(self.outputs, self.scorers, sets, self.warnings, on_detector)
         for name in list(self.scorers):
             on_detector(name)
             # popped, because a fitted detector may hold a copy of the training features
             record.detectors[name] = self._evaluate_detector(name, self.scorers.pop(name))
             write_evaluation(self.folder, record)
         return record
+
+    def _missing(self, record: EvaluationRecord) -> list[str]:
+        """Return the detectors without figures, or whose scores are not in the store."""
+        found, store = record.missing(self.names, self.tune), self.outputs.store
+        known = {n: d.scores for n, d in record.detectors.items() if d.scores and n not in found}
+        return [*found, *(name for name, key in known.items() if store.open(key) is None)]
 
     def _create_scorer(self, name: str) -> Scorer | Exception:
         try:
@@ -191,6 +163,9 @@ class Evaluation:
             seconds=round(time.perf_counter() - start, 3),
         )
 
+    def _store_scores(self, name: str, scores: Mapping[str, Tensor]) -> str:
+        return write_scores(self.outputs.store, self.outputs.keys["in_domain_test"], name, scores)
+
     def _output_keys(self) -> OutputKeys:
         groups: dict[str, dict[str, str]] = {}
         for name in (*self.test_sets, *PLANE_SETS):
@@ -215,10 +190,13 @@ class Evaluation:
             if self._calibration:
                 rows += decision_rows(name, scorer.score_calibration(), in_scores, out_scores)
             found.rows = rows
+            found.scores = self._store_scores(name, {"in_domain_test": in_scores, **out_scores})
         except Exception as error:  # of a plugin's detector; the others go on
             # one that failed is tried again, because more memory may be free then
             found.reason, found.failed = why_not_run(error)
         found.warnings = self.warnings.since(before)
         found.seconds = round(time.perf_counter() - start, 3)
         found.peak_memory = memory.measure()
+        if isinstance(scorer, DetectorScorer) and scorer.prepared is not None:
+            scorer.prepared.add_to(found)
         return found

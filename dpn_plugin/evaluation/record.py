@@ -34,6 +34,7 @@ class DetectorEvaluation(BaseModel):
     The figures of one detector.
 
     :param rows: its figures
+    :param scores: the key of its stored scores of all test sets, see ``write_scores``
     :param reason: why there are none
     :param failed: whether an unexpected error is the reason; it is then tried again
     :param code: the code of a plugin's detector, see ``code_identity``
@@ -48,6 +49,7 @@ class DetectorEvaluation(BaseModel):
     model_config = ConfigDict(extra="forbid", validate_assignment=True)
 
     rows: list[ResultRow] = []
+    scores: str | None = None
     reason: str | None = None
     failed: bool = False
     code: str = ""

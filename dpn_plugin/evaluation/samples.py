@@ -12,12 +12,12 @@ from torch import Tensor
 
 from dpn_plugin.detectors import GaussianKL, representation
 from dpn_plugin.errors import UserError
+from dpn_plugin.evaluation.held_out_figures import held_out_aurocs, measures_of
 from dpn_plugin.evaluation.record import Identity
 from dpn_plugin.evaluation.rows import is_correct
 from dpn_plugin.evaluation.sample_record import SampleGroup, SamplesRecord, ShownSample, Sources
-from dpn_plugin.evaluation.scorers import BINARY, FOR_AVERAGES, Arrays, measure_scores
+from dpn_plugin.evaluation.scorers import BINARY, Arrays, measure_scores
 from dpn_plugin.functional import max_p
-from dpn_plugin.metrics import ood_metrics
 from dpn_plugin.outputs import RunOutputs, score_chunks
 
 #: thumbnails of each kind and set
@@ -26,7 +26,6 @@ SHOWN = 6
 ACCEPTED = 0.95
 #: pixels along a side; larger images are reduced
 _LARGEST = 64
-_OF_DIRICHLETS = ("dpn-maxp", "dpn-entropy", "dpn-mi", "dpn-precision", "dpn-dent")
 _OF_CLASSIFIERS = (BINARY, "dpn-maxp", "dpn-entropy")
 
 
@@ -111,11 +110,8 @@ class _Chooser:
     def _choose_detector(self) -> str:
         if BINARY in self.measures or "held_out_outliers" not in self.outputs.held_out_names:
             return self.measures[0]
-        inside, outside = (self.outputs.arrays(name) for name in self.outputs.held_out_names)
-        aurocs = {
-            name: ood_metrics(measure_scores(inside, name), measure_scores(outside, name))["auroc"]
-            for name in self.measures
-        }
+        parts = (self.outputs.arrays(name) for name in self.outputs.held_out_names)
+        aurocs = held_out_aurocs(self.outputs.run.method, *parts)
         return max(aurocs, key=aurocs.__getitem__)
 
     def _accepted(self, set_name: str) -> SampleGroup:
@@ -184,9 +180,7 @@ class _Chooser:
 
 def _measures(outputs: RunOutputs) -> tuple[str, ...]:
     method = outputs.run.method
-    if method.has_ood_classifier:
-        return _OF_CLASSIFIERS
-    return FOR_AVERAGES if method.averages else _OF_DIRICHLETS
+    return _OF_CLASSIFIERS if method.has_ood_classifier else measures_of(method)
 
 
 def _fit_sources(outputs: RunOutputs) -> tuple[GaussianKL | None, str]:

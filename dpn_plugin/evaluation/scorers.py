@@ -10,12 +10,14 @@ from torch import Tensor
 from dpn_plugin.detectors import (
     GaussianKL,
     NotApplicable,
+    checked_scores,
     create_detector,
     fit,
     parse_combination,
     scores,
     tune,
 )
+from dpn_plugin.evaluation.prepared import PreparedScores
 from dpn_plugin.metrics import FisherCombination
 from dpn_plugin.outputs import CALIBRATION, RunOutputs, score_chunks
 from dpn_plugin.runs import Method
@@ -92,6 +94,7 @@ class DetectorScorer(Scorer):
         self.detector.to(outputs.processes.device)
         held_out = outputs.held_out_names
         self.tuned = tuned and self._is_tunable()
+        self.prepared: PreparedScores | None = None
         if isinstance(self.detector, GaussianKL):
             # training samples are all classified correctly; it needs some that are not, and OOD
             self.required_sets = held_out
@@ -102,6 +105,8 @@ class DetectorScorer(Scorer):
 
     def fit(self) -> dict[str, Any]:
         """Fit to training data, or to held-out data; see :class:`Scorer`."""
+        if self.prepared is not None and not self.prepared.is_to_be_tried_alone:
+            return {}
         outputs = self.outputs
         held_out_batches = outputs.batches(*outputs.held_out_names)
         if isinstance(self.detector, GaussianKL):
@@ -115,6 +120,8 @@ class DetectorScorer(Scorer):
 
     def score(self, set_name: str) -> Tensor:
         """Return the scores of a test set."""
+        if self.prepared is not None and not self.prepared.is_to_be_tried_alone:
+            return checked_scores(self.detector, self.prepared.of(set_name))
         arrays, batches = self.outputs.arrays(set_name), self.outputs.batches(set_name)
         return scores(self.detector, arrays, batches)
 

@@ -23,6 +23,12 @@ from dpn_plugin.metrics.intervals import (
     auroc_interval_from_counts,
 )
 from dpn_plugin.metrics.ood import misclassification_metrics, ood_metrics
+from dpn_plugin.metrics.paired import (
+    PairedDifference,
+    Placements,
+    find_placements,
+    paired_differences,
+)
 from dpn_plugin.metrics.selective import RiskCoverage, risk_coverage, selective_metrics
 from dpn_plugin.metrics.summary import RESULT_COLUMNS, over_seeds
 
@@ -30,6 +36,8 @@ __all__ = [
     "RESULT_COLUMNS",
     "AurocInterval",
     "FisherCombination",
+    "PairedDifference",
+    "Placements",
     "RiskCoverage",
     "auroc_interval",
     "auroc_interval_from_counts",
@@ -41,11 +49,13 @@ __all__ = [
     "conformal_thresholds_by_class",
     "edl_confidence",
     "equal_shares",
+    "find_placements",
     "fit_temperature",
     "fit_translation",
     "misclassification_metrics",
     "ood_metrics",
     "over_seeds",
+    "paired_differences",
     "required_calibration",
     "risk_coverage",
     "selective_metrics",

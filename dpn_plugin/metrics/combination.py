@@ -41,8 +41,10 @@ class FisherCombination:
         order = torch.randperm(n, generator=torch.Generator().manual_seed(_SEED))
         #: scores of the samples that give the members' p-values, shape (n // 2, J)
         self.reference = calibration[order[: n // 2]]
-        #: the statistic of the other samples: the calibration scores of the combination
-        self.calibration = self.scores(calibration[order[n // 2 :]])
+        #: positions of the other samples
+        self.calibrated = order[n // 2 :]
+        #: their statistic: the calibration scores of the combination
+        self.calibration = self.scores(calibration[self.calibrated])
 
     def scores(self, scores: Tensor) -> Tensor:
         """

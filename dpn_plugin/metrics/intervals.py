@@ -54,8 +54,8 @@ def auroc_interval(in_scores: Tensor, *out_scores: Tensor) -> AurocInterval:
         raise UserError("out_scores: give the scores of at least one OOD set.")
     in_scores = _check("in_scores", in_scores)
     sets = [_check("out_scores", scores) for scores in out_scores]
-    below = [_share_below(in_scores, scores) for scores in sets]
-    above = torch.stack([1 - _share_below(scores, in_scores) for scores in sets]).mean(dim=0)
+    below = [share_below(in_scores, scores) for scores in sets]
+    above = torch.stack([1 - share_below(scores, in_scores) for scores in sets]).mean(dim=0)
     variance = _variance_of_mean(above) + sum(map(_variance_of_mean, below)) / len(sets) ** 2
     auroc = sum(float(shares.mean()) for shares in below) / len(sets)
     return _interval(auroc, variance, min(len(in_scores), *map(len, sets)))
@@ -95,7 +95,7 @@ def _check(name: str, scores: Tensor) -> Tensor:
     return scores
 
 
-def _share_below(scores: Tensor, values: Tensor) -> Tensor:
+def share_below(scores: Tensor, values: Tensor) -> Tensor:
     """Return for each value the share of the scores that are below it; equal ones count half."""
     ordered = scores.sort().values
     below = torch.searchsorted(ordered, values)

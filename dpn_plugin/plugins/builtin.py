@@ -94,4 +94,5 @@ def dpn_datasets() -> Iterator[Entry]:
     yield Entry("sklearn", f"{_SOURCES}.from_sklearn:load", "Data sets of scikit-learn")
     yield Entry("npz", f"{_SOURCES}.from_npz:load", "Images and labels in a NumPy archive")
     yield Entry("folder", f"{_SOURCES}.from_folder:load", "A folder of images for every class")
+    yield Entry("hf", f"{_SOURCES}.from_hf:load", "A Hugging Face data set in a local folder")
     yield Entry("synthetic", f"{_SOURCES}.from_synthetic:load", "Points in the plane")

@@ -12,20 +12,26 @@ from markupsafe import Markup
 
 from dpn_plugin import __version__
 from dpn_plugin.bench import BenchRecord
+from dpn_plugin.metrics import PairedDifference
 from dpn_plugin.report.cautions import cautions
 from dpn_plugin.report.figures import FigureSet
 from dpn_plugin.report.figures.style import ReportFigure
 from dpn_plugin.report.intervals import HeadlineInterval, headline_interval
 from dpn_plugin.report.names import dataset_title, metric
+from dpn_plugin.report.paired import PairedRow
+from dpn_plugin.report.paired_text import paired_sentences, points
 from dpn_plugin.report.ranking import (
     LEADERBOARD_METRICS,
     Headline,
+    Lead,
     LeaderboardRow,
     headlines,
     leaderboard_rows,
 )
 from dpn_plugin.report.results import Results, Scope
 from dpn_plugin.report.samples import SampleSet, group_note, group_title
+from dpn_plugin.report.searches import COLUMNS as SEARCH_COLUMNS
+from dpn_plugin.report.searches import SearchRow
 from dpn_plugin.report.tables import Table, paper_rows
 
 #: the leaderboard's filters: attribute of a row, label
@@ -69,11 +75,20 @@ class NotRunRow:
 
 @dataclass(frozen=True)
 class Card:
-    """A headline as the page shows it: with its interval and the accuracy of its networks."""
+    """
+    A headline as the page shows it.
+
+    :param headline: the winner and its leads
+    :param interval: of the winner's AUROC
+    :param accuracy: of its networks
+    :param leads: every lead with what the winner is ahead of, and the interval of the difference
+        if scores are stored
+    """
 
     headline: Headline
     interval: HeadlineInterval | None
     accuracy: float | None
+    leads: tuple[tuple[Lead, str, PairedDifference | None], ...]
 
 
 def html_page(
@@ -81,6 +96,8 @@ def html_page(
     tables: list[Table],
     figure_sets: list[FigureSet],
     sample_sets: list[SampleSet],
+    paired: list[PairedRow],
+    searches: list[SearchRow],
 ) -> str:
     """Return the report as HTML; users' names are escaped, styles and script are embedded."""
     rows, shown = leaderboard_rows(results), headlines(results)
@@ -93,12 +110,16 @@ def html_page(
             title=" · ".join(dict.fromkeys(record.title for record in results.records)),
             results=results,
             records=results.records,
-            cards=[_card(results, each) for each in shown],
+            cards=[_card(results, each, paired) for each in shown],
             cautions=cautions(results, shown),
             leaderboard=rows,
             metrics=[metric(name) for name in LEADERBOARD_METRICS],
             filters=_filters(rows),
             tables=tables,
+            paired=paired,
+            searches=searches,
+            search_columns=SEARCH_COLUMNS,
+            paired_sentences=paired_sentences(paired),
             figure_sets=figure_sets,
             sample_sets=sample_sets,
             paper_rows=paper_rows(results),
@@ -121,6 +142,8 @@ def _environment() -> Environment:
         "data_url": _data_url,
         "group_title": group_title,
         "group_note": group_note,
+        "points": points,
+        "dataset_title": dataset_title,
     }
     return environment
 
@@ -170,11 +193,28 @@ def _dataset_titles(rows: list[LeaderboardRow]) -> dict[str, str]:
     return titles
 
 
-def _card(results: Results, headline: Headline) -> Card:
-    rows, winner = results.rows(Scope(headline.suite, headline.winner.backbone)), headline.winner
+def _card(results: Results, headline: Headline, paired: list[PairedRow]) -> Card:
+    scope, winner = Scope(headline.suite, headline.winner.backbone), headline.winner
+    rows = results.rows(scope)
     chosen = rows[rows["metric"].eq("accuracy") & rows["method"].eq(winner.method)]["mean"].dropna()
     accuracy = float(chosen.iloc[0]) if len(chosen) else None
-    return Card(headline, headline_interval(results, headline), accuracy)
+    differences = {
+        row.other: row.paired
+        for row in paired
+        if row.scope == scope
+        and row.dataset == headline.group
+        and row.reference == (winner.method, winner.detector)
+    }
+    roles = {
+        "the best of the other methods": headline.runner_up,
+        "the usual yardstick": headline.baseline,
+    }
+    leads = tuple(
+        (lead, role, differences.get((lead.over.method, lead.over.detector)))
+        for role, lead in roles.items()
+        if lead is not None
+    )
+    return Card(headline, headline_interval(results, headline), accuracy, leads)
 
 
 def _not_run_counts(records: Iterable[BenchRecord]) -> str:

@@ -3,14 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import torch
-from torch import Tensor
-
 from dpn_plugin.bench import DataRecord
 from dpn_plugin.metrics import AurocInterval, auroc_interval, auroc_interval_from_counts
 from dpn_plugin.report.ranking import Headline
 from dpn_plugin.report.results import Results, Scope
-from dpn_plugin.report.scores import measures
 from dpn_plugin.report.stored_runs import StoredRun, find_all_runs
 
 #: figures are printed to a tenth of a per cent; outputs that give another figure are not its own
@@ -36,8 +32,8 @@ def headline_interval(results: Results, headline: Headline) -> HeadlineInterval 
     """
     Return the interval of a winner's mean AUROC over sets and seeds.
 
-    DeLong's method is used if the stored outputs of all seeds give the winner's scores, which they
-    do for the paper's measures. Hanley and McNeil's needs only the numbers of samples.
+    DeLong's method is used if the winner's scores are stored for all seeds. Hanley and McNeil's
+    needs only the numbers of samples.
 
     :return: ``None`` if these are unknown, too
     """
@@ -62,7 +58,7 @@ def _from_scores(results: Results, headline: Headline) -> list[AurocInterval] | 
     try:
         runs = find_all_runs(results.suite_folders(headline.suite), scope, [winner.method])
         found = [_interval_of_run(run, headline) for run in runs]
-    except (ValueError, KeyError):  # not stored, damaged, of other sets, or of another detector
+    except (ValueError, KeyError):  # not stored, damaged, or of other sets
         return None
     if len(found) != winner.n:
         return None
@@ -71,15 +67,9 @@ def _from_scores(results: Results, headline: Headline) -> list[AurocInterval] | 
 
 
 def _interval_of_run(run: StoredRun, headline: Headline) -> AurocInterval:
-    outputs, detector = run.record.outputs, headline.winner.detector
-    keys = {"near": outputs.near, "far": outputs.far}[headline.group]
-    in_scores = _scores(run, outputs.in_domain_test, detector)
-    return auroc_interval(in_scores, *(_scores(run, keys[s], detector) for s in headline.sets))
-
-
-def _scores(run: StoredRun, key: str, detector: str) -> Tensor:
-    parts = [measures(part)[detector].score(part) for part in run.chunks(key)]
-    return torch.cat(parts)
+    scores = run.read_scores(headline.winner.detector)
+    own = (scores[f"{headline.group}.{name}"] for name in headline.sets)
+    return auroc_interval(scores["in_domain_test"], *own)
 
 
 def _from_counts(results: Results, headline: Headline) -> list[AurocInterval]:

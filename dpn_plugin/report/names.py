@@ -73,6 +73,9 @@ def dataset_title(dataset: str) -> str:
     return titles.get(dataset, dataset)
 
 
+#: the names of Max.P, in the order of preference
+MAX_P = ("dpn-maxp", "max-softmax", "msp")
+
 #: file systems allow 255 bytes; a suffix and the name of a temporary file are added
 _LONGEST = 150
 

@@ -5,15 +5,13 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from dpn_plugin.report.names import dataset_title, metric
+from dpn_plugin.report.names import MAX_P, dataset_title, metric
 from dpn_plugin.report.results import Results
 from dpn_plugin.report.tables import Cell
 
 #: the metrics in the columns of the leaderboard
 LEADERBOARD_METRICS = ("auroc", "aupr_out", "aupr_in", "fpr95")
 _IDENTITY = ["suite", "backbone", "method", "detector", "dataset"]
-#: the names of Max.P, in the order of preference
-_MAX_P = ("dpn-maxp", "max-softmax", "msp")
 
 
 @dataclass(frozen=True)
@@ -59,12 +57,10 @@ class Lead:
 
     :param over: the other candidate
     :param points: the difference in points of AUROC
-    :param within_spread: whether it is less than the standard deviation of the difference
     """
 
     over: Candidate
     points: float
-    within_spread: bool
 
 
 @dataclass(frozen=True)
@@ -177,12 +173,10 @@ def _headline(
 
 def _baseline(candidates: list[Candidate]) -> Candidate | None:
     by_detector = {each.detector: each for each in candidates if each.method == "baseline"}
-    return next((by_detector[name] for name in _MAX_P if name in by_detector), None)
+    return next((by_detector[name] for name in MAX_P if name in by_detector), None)
 
 
 def _lead(winner: Candidate, other: Candidate | None) -> Lead | None:
     if other is None or other == winner:
         return None
-    margin = winner.mean - other.mean
-    # False for a single seed: its standard deviation is NaN
-    return Lead(other, 100 * margin, margin < math.hypot(winner.std, other.std))
+    return Lead(other, 100 * (winner.mean - other.mean))

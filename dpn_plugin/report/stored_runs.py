@@ -1,7 +1,7 @@
 """The evaluated runs of a benchmark and their stored outputs, from which figures are drawn."""
 
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from torch import Tensor
 
 from dpn_plugin._files import read_record
 from dpn_plugin.errors import UserError
-from dpn_plugin.evaluation import EVALUATION_FILE, EvaluationRecord
+from dpn_plugin.evaluation import EVALUATION_FILE, EvaluationRecord, read_scores
 from dpn_plugin.outputs import OutputStore
 from dpn_plugin.report.results import Scope
 
@@ -135,15 +135,16 @@ class StoredRun:
         arrays = self._open(key)
         return _read_rows(arrays, _choose_rows(len(arrays["logits"]), key))
 
-    def chunks(self, key: str) -> Iterator[Outputs]:
+    def read_scores(self, detector: str) -> dict[str, Tensor]:
         """
-        Read all outputs under one key of the store, some thousand samples at a time.
+        Read the scores of a detector by test set, ``in_domain_test`` and ``group.name``.
 
-        :raises UserError: if they are missing, damaged or not what an evaluation stores
+        :raises UserError: if they are not stored, or damaged
         """
-        arrays = self._open(key)
-        for start in range(0, len(arrays["logits"]), _MOST_SAMPLES):
-            yield _read_rows(arrays, slice(start, start + _MOST_SAMPLES))
+        evaluated = self.record.detectors.get(detector)
+        if evaluated is None or evaluated.scores is None:
+            raise UserError(f"There are no scores of {detector} in {self.folder}.")
+        return read_scores(self.store, evaluated.scores)
 
     def _open(self, key: str) -> Mapping[str, np.ndarray]:
         stored = self.store.open(key)

@@ -5,15 +5,18 @@ from contextlib import suppress
 from pathlib import Path
 
 from dpn_plugin._files import check_folder, file_hash, locked, write_text
-from dpn_plugin.bench import BENCH_FILE
+from dpn_plugin.bench import BENCH_FILE, SEARCH_FOLDER
 from dpn_plugin.errors import UserError
 from dpn_plugin.evaluation import SAMPLES_FILE
 from dpn_plugin.report.figures import draw_figures
 from dpn_plugin.report.html import html_page
+from dpn_plugin.report.paired import PairedRow, paired_rows
+from dpn_plugin.report.paired_text import paired_csv, paired_latex, paired_markdown
 from dpn_plugin.report.paper import text as paper_text
 from dpn_plugin.report.paper.tables import PaperTable, paper_tables
 from dpn_plugin.report.results import load_results
 from dpn_plugin.report.samples import find_samples
+from dpn_plugin.report.searches import SearchRow, find_searches, search_csv, search_markdown
 from dpn_plugin.report.table_text import csv_text, latex_text, markdown_text
 from dpn_plugin.report.tables import result_tables
 
@@ -54,11 +57,27 @@ def write_report(folders: str | Path | Iterable[str | Path], out: str | Path | N
     for figure_set in figure_sets:
         for figure in figure_set.figures:
             figure.save(target / "figures")
-    page = html_page(results, tables, figure_sets, find_samples(results))
+    paired = paired_rows(results)
+    _write_paired(target / "tables", paired)
+    searches = find_searches(results)
+    _write_searches(target / "tables", searches)
+    page = html_page(results, tables, figure_sets, find_samples(results), paired, searches)
     write_text(target / _PAGE, page)
     hashes = {**_hashes(target, [*_parts(target), _PAGE]), **sources}
     write_text(target / _HASHES, "".join(f"{each}  {name}\n" for name, each in hashes.items()))
     return target / _PAGE
+
+
+def _write_paired(folder: Path, rows: list[PairedRow]) -> None:
+    write_text(folder / "paired.csv", paired_csv(rows))
+    write_text(folder / "paired.md", paired_markdown(rows))
+    write_text(folder / "paired.tex", paired_latex(rows))
+
+
+def _write_searches(folder: Path, rows: list[SearchRow]) -> None:
+    if rows:
+        write_text(folder / "search.csv", search_csv(rows))
+        write_text(folder / "search.md", search_markdown(rows))
 
 
 def _write_paper_table(folder: Path, table: PaperTable) -> None:
@@ -97,8 +116,9 @@ def _is_current(folder: Path) -> bool:
 
 
 def _sources(folder: Path) -> list[str]:
-    samples = sorted(folder.glob(f"runs/*/*/*/{SAMPLES_FILE}"))
-    return [*_TABLES, *(str(path.relative_to(folder)) for path in samples)]
+    kinds = (f"runs/*/*/*/{SAMPLES_FILE}", f"{SEARCH_FOLDER}/*/*.json")
+    found = (path for kind in kinds for path in sorted(folder.glob(kind)))
+    return [*_TABLES, *(str(path.relative_to(folder)) for path in found)]
 
 
 def _parts(folder: Path) -> list[str]:

@@ -11,8 +11,10 @@ from dpn_plugin.runs.checkpoint import (
 from dpn_plugin.runs.config import LARGEST_IMAGE, Recipe, TrainConfig, list_recipes
 from dpn_plugin.runs.diagnosis import diagnose
 from dpn_plugin.runs.folder import (
+    CACHE,
     describe_changes,
     load_or_create_record,
+    remove_cache,
     remove_checkpoints,
     remove_leftovers,
     remove_run,
@@ -48,6 +50,7 @@ from dpn_plugin.runs.sharing import (
 from dpn_plugin.runs.trained_run import TrainedRun, open_run
 
 __all__ = [
+    "CACHE",
     "CHECKPOINTS",
     "HELD_OUT_FILE",
     "LARGEST_IMAGE",
@@ -91,6 +94,7 @@ __all__ = [
     "read_run_record",
     "read_tensors",
     "read_weights",
+    "remove_cache",
     "remove_checkpoints",
     "remove_leftovers",
     "remove_run",

@@ -22,6 +22,8 @@ from dpn_plugin.runs.record import (
     read_run_record,
 )
 
+#: decoded images of a training that is under way
+CACHE = "cache"
 HELD_OUT_FILE = "held_out.safetensors"
 #: what a run writes besides its record, weights and checkpoints
 _FILES = ("history.csv", "curves.png", HELD_OUT_FILE, "evaluation.json", "samples.json")
@@ -50,7 +52,7 @@ def load_or_create_record(
             raise UserError(f"{error} Use another folder, or --force to replace it.") from error
         record = None
     if not is_ours and not os.path.exists(folder / RUN_FILE):
-        check_folder(folder, "run")
+        check_folder(folder, "run", ignored=[folder / CACHE])
     code = training_code(config)
     if record is not None:
         changes = describe_changes(config, record.config)
@@ -120,6 +122,14 @@ def remove_checkpoints(folder: Path, config: TrainConfig) -> None:
         shutil.rmtree(folder / CHECKPOINTS / network.name, ignore_errors=True)
     with suppress(OSError):  # it holds other files, or does not exist
         (folder / CHECKPOINTS).rmdir()
+
+
+def remove_cache(folder: Path) -> None:
+    """Remove the decoded images of a run; other files in their folder stay."""
+    for path in (folder / CACHE / "index", *(folder / CACHE).glob("*.u8")):
+        path.unlink(missing_ok=True)
+    with suppress(OSError):  # it holds other files, or does not exist
+        (folder / CACHE).rmdir()
 
 
 def _remove_files(folder: Path, networks: Iterable[str]) -> None:

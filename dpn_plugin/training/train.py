@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -9,9 +10,10 @@ from dpn_plugin._distributed import Processes
 from dpn_plugin._files import file_hash
 from dpn_plugin._signals import stop_on_signals
 from dpn_plugin.backbones import check_name, describe_resizing
-from dpn_plugin.data import DatasetCache
+from dpn_plugin.data import DatasetCache, StorageOptions
 from dpn_plugin.errors import UserError
 from dpn_plugin.runs import (
+    CACHE,
     HELD_OUT_FILE,
     Method,
     RunRecord,
@@ -23,6 +25,7 @@ from dpn_plugin.runs import (
     method_of,
     open_run,
     read_run_record,
+    remove_cache,
     remove_checkpoints,
     write_held_out,
     write_history,
@@ -52,6 +55,7 @@ def train(
     is_ours: bool = False,
     monitor: TrainingMonitor | None = None,
     data: TrainingData | None = None,
+    storage: StorageOptions | None = None,
     siblings: Iterable[Path] = (),
 ) -> TrainedRun:
     """
@@ -68,6 +72,8 @@ def train(
     :param is_ours: the folder is known to be a run folder, though it may hold other files
     :param monitor: receives every step and epoch
     :param data: the training data, if it is loaded already
+    :param storage: how images are kept otherwise; large sets that fit are decoded into a folder
+        ``cache`` of the run, which is removed at the end
     :param siblings: folders of runs whose networks may be copied
     :raises UserError: if something does not fit; ``Stopped`` if the user interrupts
     """
@@ -80,7 +86,9 @@ def train(
         processes.broadcast(lambda: _update_path(out, record))
         return open_run(out)
     if data is None:
-        data = _load_data(config, method, DatasetCache(root, base or Path()), processes)
+        storage = replace(storage or StorageOptions(), folder=out / CACHE)
+        datasets = DatasetCache(root, base or Path(), storage)
+        data = _load_data(config, method, datasets, processes)
     _describe_data(record, data, out)
     if data.features is not None and not record.base:
         frozen = load_base(config, record.input_shape)
@@ -154,5 +162,6 @@ def _finalize(out: Path, record: RunRecord, data: TrainingData, processes: Proce
     held_out = write_held_out(run, data.held_out_parts, processes.device, features)
     record.files[HELD_OUT_FILE] = held_out
     remove_checkpoints(out, record.config)
+    remove_cache(out)
     record.finished = True
     write_run_record(out, record)

@@ -14,6 +14,9 @@ from dpn_plugin._files import file_hash
 from dpn_plugin.backbones import Backbone
 from dpn_plugin.bench import Request, make_plan
 from dpn_plugin.errors import UserError
+from dpn_plugin.evaluation import read_evaluation, read_scores
+from dpn_plugin.metrics import ood_metrics
+from dpn_plugin.outputs import OutputStore
 from dpn_plugin.runs import read_run_record, write_run_record
 
 RUN = Path("runs/mlp_synthetic/dpn-minus/seed-0")
@@ -43,6 +46,45 @@ def test_a_finished_benchmark_is_left_as_it_is(copy: Path, monkeypatch) -> None:
     monitor = rerun(copy)
     assert (monitor.steps, monitor.detectors, monitor.warnings) == (0, [], [])
     assert write_times(copy) == before
+
+
+def test_the_stored_scores_of_every_detector_give_its_figures(copy: Path) -> None:
+    known = results(copy)
+    known = known[known["metric"].eq("auroc") & known["dataset"].eq("around")]
+    assert len(known) == 6
+    for row in known.to_dict("records"):
+        folder = copy / f"runs/mlp_synthetic/{row['method']}/seed-0"
+        scores = read_scores(OutputStore(copy / "store"), scores_key(folder, row["detector"]))
+        found = ood_metrics(scores["in_domain_test"], scores["far.around"])
+        assert found["auroc"] == pytest.approx(row["value"], abs=1e-12)
+
+
+def scores_key(folder: Path, detector: str) -> str:
+    return read_evaluation(folder).detectors[detector].scores
+
+
+@pytest.mark.parametrize("damage", ["removed", "truncated"])
+def test_a_detector_without_its_scores_is_evaluated_again(copy: Path, damage: str) -> None:
+    before = results(copy)
+    entry = copy / "store" / scores_key(copy / RUN, "mahalanobis")
+    if damage == "removed":
+        shutil.rmtree(entry)
+    else:
+        (entry / "scores.npy").write_bytes((entry / "scores.npy").read_bytes()[:-8])
+    monitor = rerun(copy)
+    assert (monitor.steps, monitor.detectors) == (0, ["mahalanobis"])
+    assert entry.is_dir()
+    assert results(copy).equals(before)
+
+
+def test_a_folder_with_stored_outputs_alone_is_gone_on_with(copy: Path) -> None:
+    """As after an interruption while the features of a frozen network were computed."""
+    shutil.rmtree(copy / "runs")
+    (copy / "bench.json").unlink()
+    for path in [*copy.glob("*.csv"), *copy.glob("report*")]:
+        path.unlink()
+    assert {path.name for path in copy.iterdir()} == {"mine.toml", "store"}
+    assert rerun(copy).steps > 0
 
 
 def test_another_number_of_calibration_samples_changes_the_calibration_only(copy: Path) -> None:

@@ -36,7 +36,7 @@ SCORE = [
     _score("other-keys.npz", "no array 'images'"),
     _score("none.npz", "no samples"),
     _score("float.npz", "uint8"),
-    _score("photos --detector dpn-mii", "Did you mean 'dpn-mi'"),
+    _score("photos --detector dpn-mii", "Did you mean 'dpn-mi'?"),
     _score("photos --detector mahalanobis", "needs more of the network than its logits"),
     _score("photos --detector 'dpn-*'", "Unknown detector 'dpn-*'"),
     _score("photos --device gpu", "device 'gpu' cannot be used"),
@@ -53,7 +53,7 @@ SCORE = [
 
 LIST = [
     refused("list", "Missing argument"),
-    refused("list detectrs", "Did you mean 'detectors'"),
+    refused("list detectrs", "Did you mean 'detectors'?"),
     refused("list detector", "Did you mean 'detectors'?"),
     refused("list ''", "Unknown kind ''"),
     refused("list methods --backbone test_resnet", "it does not filter methods"),

@@ -40,7 +40,7 @@ def test_a_specification_is_the_same_after_writing_and_reading(classes):
         ),
         (
             {"source": "x:y", "classes": {"frm": 1}},
-            r"^far\.a\.classes: Unknown key 'frm'\. Did you mean 'from' or 'first'\?$",
+            r"^far\.a\.classes: Unknown key 'frm'\. Did you mean 'from'\?$",
         ),
         ({"source": "x:y", "classes": 3}, "far.a.classes: .*list of numbers or of names.*not 3"),
         ({"source": "x:y", "classes": []}, "far.a.classes: .*list of numbers or of names"),

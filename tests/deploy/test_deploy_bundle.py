@@ -20,6 +20,7 @@ from dpn_plugin.data import DatasetCache
 from dpn_plugin.deploy import DecisionRule, create_bundle, load_bundle
 from dpn_plugin.detectors import create_detector
 from dpn_plugin.errors import UserError
+from dpn_plugin.metrics import FisherCombination, conformal_p_values
 from dpn_plugin.runs import Recipe
 from dpn_plugin.training import load_training_data, train
 
@@ -73,6 +74,21 @@ def test_p_values_and_decisions_follow_from_the_calibration_scores() -> None:
             larger = sum(each >= score for each in known)
             assert float(p_value) == (1 + larger) / (1 + len(known))
             assert bool(rejected) == (float(p_value) <= 0.05)
+
+
+def test_a_combination_is_calibrated_on_the_half_that_its_members_do_not_use() -> None:
+    name = "fisher(dpn-mi,knn)"
+    bundle = load_bundle(bundle_folder(detectors=(name,)), "cpu")
+    assert [*bundle.record.detectors] == ["dpn-mi", "knn", name]
+    members = torch.stack([bundle.calibrations[each].scores for each in ("dpn-mi", "knn")], dim=1)
+    expected = FisherCombination(members)
+    assert len(expected.calibration) == len(members) - len(members) // 2
+    found = bundle(tensors(*range(20))).detectors
+    scores = torch.stack([found[each].score for each in ("dpn-mi", "knn")], dim=1)
+    assert torch.equal(found[name].score, expected.scores(scores))
+    p_values = conformal_p_values(expected.calibration, found[name].score)
+    assert torch.equal(found[name].p_value, p_values)
+    assert torch.equal(found[name].rejected, p_values <= 0.05)
 
 
 def test_all_forms_of_an_image_give_the_same_result() -> None:
@@ -192,7 +208,8 @@ def test_a_run_without_calibration_samples_says_how_to_get_some(tmp_path: Path) 
         ([], None, "at least one detector"),
         (["dpn-mii"], None, "Did you mean 'dpn-mi'"),
         (["mcm"], None, "no text encoder"),
-        (["fisher(dpn-mi,knn)"], None, "members"),
+        (["fisher(dpn-mi,knnn)"], None, "Did you mean 'knn'"),
+        (["fisher(dpn-mi,knn)", "fisher(dpn-mi,knn)"], None, "is named twice"),
     ],
 )
 def test_what_cannot_be_bundled_is_refused(tmp_path: Path, detectors, rule, message) -> None:

@@ -20,6 +20,9 @@ from dpn_plugin.deploy.result import MEASURES
 from dpn_plugin.errors import UserError
 
 onnxruntime = pytest.importorskip("onnxruntime")
+pytestmark = pytest.mark.skipif(
+    tuple(map(int, torch.__version__.split(".")[:2])) < (2, 9), reason="exporting needs torch 2.9"
+)
 NAMES = ("dpn-gaussian-kl", "mahalanobis", "knn", "dpn-mi", "open-max", "odin")
 
 

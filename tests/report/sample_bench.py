@@ -11,7 +11,7 @@ import torch
 from dpn_plugin._files import write_record
 from dpn_plugin.bench import BenchRecord
 from dpn_plugin.detectors import GaussianKL
-from dpn_plugin.evaluation import EvaluationRecord
+from dpn_plugin.evaluation import DetectorEvaluation, EvaluationRecord, write_scores
 from dpn_plugin.functional import entropy, mutual_information, one_minus_max_p
 from dpn_plugin.metrics import (
     RESULT_COLUMNS,
@@ -131,6 +131,7 @@ class SampleBench:
             sets |= {(group, name): arrays for name, arrays in own.items()}
         self._measure(method, seed, test, sets)
         evaluation = evaluation_record(self.backbone, method, seed, keys)
+        evaluation.detectors.update(_store_scores(store, f"{method} {seed}", test, sets))
         write_record(run / "evaluation.json", evaluation)
         write_record(run / "run.json", self._run_record(method, seed, _history(random)))
 
@@ -225,6 +226,19 @@ def store_outputs(store: OutputStore, arrays: dict[str, torch.Tensor], name: str
     key = OutputKey(weights=name, data="invented", transform=None, split="test")
     store.write(key, [arrays])
     return key.hash
+
+
+def _store_scores(
+    store: OutputStore, name: str, test: dict, sets: dict
+) -> dict[str, DetectorEvaluation]:
+    """Store the scores of every detector, and return evaluations that refer to them."""
+    key = OutputKey(weights=name, data="invented", transform=None, split="test")
+    logits = {"in_domain_test": test, **{".".join(name): each for name, each in sets.items()}}
+    found = {}
+    for detector, score in DETECTORS.items():
+        scores = {name: score(arrays["logits"].double()) for name, arrays in logits.items()}
+        found[detector] = DetectorEvaluation(scores=write_scores(store, key, detector, scores))
+    return found
 
 
 def _group_means(found: dict[tuple[str, str], dict[str, float]]) -> dict[str, dict[str, float]]:

@@ -12,6 +12,7 @@ from sample_bench import SampleBench
 from dpn_plugin.report import write_report
 from dpn_plugin.report.figures import FigureSet
 from dpn_plugin.report.html import html_page
+from dpn_plugin.report.paired import paired_rows
 from dpn_plugin.report.results import load_results
 from dpn_plugin.report.tables import result_tables
 
@@ -50,7 +51,9 @@ def page(reported: Path) -> Page:
 def page_without_figures(folder: Path) -> Page:
     results = load_results([folder])
     figure_sets = [FigureSet(scope) for scope in results.scopes()]
-    return Page(html_page(results, result_tables(results), figure_sets, []))
+    return Page(
+        html_page(results, result_tables(results), figure_sets, [], paired_rows(results), [])
+    )
 
 
 def test_the_page_makes_no_requests(page: Page) -> None:

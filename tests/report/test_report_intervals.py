@@ -13,7 +13,6 @@ from sample_bench import DETECTORS, SampleBench
 
 from dpn_plugin.metrics import auroc_interval, auroc_interval_from_counts
 from dpn_plugin.outputs import OutputStore
-from dpn_plugin.report import stored_runs
 from dpn_plugin.report.intervals import HeadlineInterval, headline_interval
 from dpn_plugin.report.ranking import Headline, headlines
 from dpn_plugin.report.results import Scope, load_results
@@ -40,13 +39,6 @@ def test_stored_scores_of_all_seeds_give_delongs_interval(bench: Path) -> None:
         assert found.low == pytest.approx(np.mean([each.low for each in expected]))
         assert found.high == pytest.approx(np.mean([each.high for each in expected]))
         assert found.low < headline.winner.mean < found.high
-
-
-def test_large_sets_are_read_completely(bench: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    expected = intervals(bench)["far"][1]
-    monkeypatch.setattr(stored_runs, "_MOST_SAMPLES", 70)
-    found = intervals(bench)["far"][1]
-    assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
 
 
 def remove_store(folder: Path) -> None:

@@ -45,15 +45,8 @@ def test_the_winner_is_compared_with_the_next_method_and_with_the_baseline() -> 
     # not with its own second detector
     assert found.runner_up.over.method == "oe"
     assert found.runner_up.points == pytest.approx(6)
-    assert not found.runner_up.within_spread
     assert found.baseline.over.detector == "dpn-maxp"
     assert found.baseline.points == pytest.approx(16)
-
-
-def test_a_lead_below_the_spread_of_the_difference_is_marked() -> None:
-    (found,) = headlines(results({("a", "d"): [0.80, 0.90], ("b", "d"): [0.79, 0.89]}))
-    assert found.runner_up.points == pytest.approx(1)
-    assert found.runner_up.within_spread
 
 
 def test_one_seed_does_not_beat_the_mean_of_three() -> None:

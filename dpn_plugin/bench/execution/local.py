@@ -7,7 +7,7 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing import forkserver
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkServerProcess
@@ -18,6 +18,7 @@ from dpn_plugin.bench.benchmark import Benchmark, BenchMonitor, RunResult
 from dpn_plugin.bench.execution.workers import WorkerTracker, carry_out_remotely
 from dpn_plugin.bench.plan import Plan
 from dpn_plugin.bench.sharing import next_ready
+from dpn_plugin.data import SharedSets, default_workers
 from dpn_plugin.errors import UserError
 
 #: workers are forked from a process that has imported everything and computed nothing
@@ -62,7 +63,8 @@ class PoolExecutor:
         waiting = list(range(len(plan.runs)))
         workers: list[_Worker] = []
         try:
-            self._start_workers(workers, min(self.jobs, len(waiting)), plan)
+            shared = benchmark.data.datasets.shared
+            self._start_workers(workers, min(self.jobs, len(waiting)), plan, shared)
             while waiting or any(worker.index is not None for worker in workers):
                 _assign_runs(workers, waiting, plan, tracker)
                 yield from _receive(workers, waiting, tracker)
@@ -70,12 +72,17 @@ class PoolExecutor:
             for worker in workers:
                 worker.stop()
 
-    def _start_workers(self, workers: "list[_Worker]", count: int, plan: Plan) -> None:
+    def _start_workers(
+        self, workers: "list[_Worker]", count: int, plan: Plan, shared: SharedSets
+    ) -> None:
         _start_forkserver()
+        if plan.storage.workers is None:  # the processes that decode share the cores, too
+            decoding = max(1, default_workers() // count)
+            plan = replace(plan, storage=replace(plan.storage, workers=decoding))
         session = secrets.token_hex(8)
         with stop_on_signals() as stop:  # a process must not be interrupted while it starts
             while len(workers) < count and not stop.requested:
-                workers.append(_Worker(plan, session, self.threads))
+                workers.append(_Worker(plan, session, self.threads, shared))
         if stop.requested:
             stop.stop("before the first run")
 
@@ -83,8 +90,8 @@ class PoolExecutor:
 class _Worker:
     """A worker process, which is replaced if it dies."""
 
-    def __init__(self, plan: Plan, session: str, threads: int) -> None:
-        self.arguments = plan, session, threads
+    def __init__(self, plan: Plan, session: str, threads: int, shared: SharedSets) -> None:
+        self.arguments = plan, session, threads, shared
         self.index: int | None = None
         self._start_process()
 
@@ -161,14 +168,16 @@ def _receive(
             yield result
 
 
-def _serve(plan: Plan, session: str, threads: int, connection: Connection) -> None:
+def _serve(
+    plan: Plan, session: str, threads: int, shared: SharedSets, connection: Connection
+) -> None:
     """Carry out runs until ``None`` arrives or the other end of the pipe is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all; the parent stops the workers
     threading.Thread(target=_exit_with_parent, daemon=True).start()
     with suppress(KeyboardInterrupt):  # it was asked to stop and did so after a whole step
         while (index := connection.recv()) is not None:
             try:
-                carry_out_remotely(plan, index, session, threads, connection.send)
+                carry_out_remotely(plan, index, session, threads, connection.send, shared)
             except Exception as error:
                 message = f"{type(error).__name__}: {error}"
                 connection.send(("error", (message, format_exc())))

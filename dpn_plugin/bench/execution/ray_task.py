@@ -149,7 +149,8 @@ def _messages_from_scratch(
 ) -> Iterator[Message]:
     for name, chunk in files:
         append_chunk(out, name, chunk)
-    plan = task.plan.moved(out, trained=out / TRAINED)
+    # the data outlives the folder: it serves the following runs of the session, too
+    plan = task.plan.moved(out, trained=out / TRAINED).without_cache()
     for message in _messages(replace(task, plan=plan)):
         if message[0] == "result":
             # not the folders of other runs, which were sent along for their networks

@@ -11,6 +11,7 @@ from dpn_plugin._distributed import Processes
 from dpn_plugin.bench.benchmark import Benchmark, BenchMonitor, RunMonitor, RunResult
 from dpn_plugin.bench.data import SuiteData, load_suite_data
 from dpn_plugin.bench.plan import Plan
+from dpn_plugin.data import SharedSets
 from dpn_plugin.errors import CannotWrite, UserError
 from dpn_plugin.evaluation import WarningCollector, collect_warnings
 from dpn_plugin.runs import EpochRecord
@@ -30,7 +31,12 @@ _data: dict[str, SuiteData] = {}
 
 
 def carry_out_remotely(
-    plan: Plan, index: int, session: str, threads: int, send: Callable[[Message], None]
+    plan: Plan,
+    index: int,
+    session: str,
+    threads: int,
+    send: Callable[[Message], None],
+    shared: SharedSets | None = None,
 ) -> None:
     """
     Carry out a run and send messages about it; the last one is ``result`` or ``cannot_write``.
@@ -40,11 +46,12 @@ def carry_out_remotely(
     :param session: identifies the benchmark, whose data is kept from one run to the next
     :param threads: number of threads that compute
     :param send: sends a message
+    :param shared: data sets in mapped files that the main process has loaded
     """
     torch.set_num_threads(threads)
     with collect_warnings(lambda message: send(("warning", (message,)))) as warnings:
         try:
-            data = _load_data(plan, session)
+            data = _load_data(plan, session, shared)
             benchmark = Benchmark(plan, Processes.join(plan.device), warnings, data)
             result = benchmark.carry_out(index, _SendingMonitor(send))
         except CannotWrite as error:
@@ -55,10 +62,10 @@ def carry_out_remotely(
         send(("result", (result,)))
 
 
-def _load_data(plan: Plan, session: str) -> SuiteData:
+def _load_data(plan: Plan, session: str, shared: SharedSets | None) -> SuiteData:
     if session not in _data:
         _data.clear()
-        _data[session] = load_suite_data(plan)
+        _data[session] = load_suite_data(plan, shared=shared)
     return _data[session]
 
 

@@ -1,6 +1,9 @@
 """Converts a data set object of a host library: at once where it holds arrays, else lazily."""
 
 import operator
+import os
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -8,7 +11,9 @@ import torch
 from PIL import Image
 from torch import Tensor
 
+from dpn_plugin.data.image_files import open_image
 from dpn_plugin.data.lazy_images import LazyImages
+from dpn_plugin.data.origins import FileList, FileOrigin
 from dpn_plugin.data.samples import MAX_SAMPLES, Samples
 from dpn_plugin.errors import UserError
 
@@ -23,9 +28,7 @@ def to_samples(dataset: Any, source: str) -> Samples | LazyImages:
     check_length(dataset, source)
     labels, classes = _labels(dataset), _classes(dataset)
 
-    def read(index: int) -> tuple[Image.Image, int]:
-        return _item(dataset, index, source)
-
+    read = partial(_item, dataset, source)
     pixels = _pixels(dataset)
     if len(dataset) and labels is not None:
         image, label = read(0)
@@ -34,7 +37,8 @@ def to_samples(dataset: Any, source: str) -> Samples | LazyImages:
         # the arrays are no part of the host's interface: use them only if they agree with its items
         elif pixels is not None and _same(pixels[0], image):
             return Samples(pixels, labels, source, classes)
-    return LazyImages(read, len(dataset), source, labels, classes)
+    origin = _origin(dataset, read) if len(dataset) else None
+    return LazyImages(read, len(dataset), source, labels, classes, origin=origin)
 
 
 def check_length(dataset: Any, source: str) -> None:
@@ -53,14 +57,16 @@ def check_length(dataset: Any, source: str) -> None:
         raise UserError(f"{source} must have between 0 and {MAX_SAMPLES:,} images.")
 
 
-def _item(dataset: Any, index: int, source: str) -> tuple[Image.Image, int]:
+def _item(dataset: Any, source: str, index: int) -> tuple[Image.Image, int]:
     try:
         item = dataset[index]
         if isinstance(item, tuple) and isinstance(item[0], Image.Image):
             item[0].load()
     # a damaged file makes Pillow raise all kinds of errors, SyntaxError and struct.error too
     except Exception as error:
-        raise UserError(f"{source}: image {index} cannot be read: {error}") from error
+        files = _files(dataset)
+        name = f"image {index}" if files is None else files[index]
+        raise UserError(f"{source}: {name} cannot be read: {error}") from error
     try:
         image, label = item
         image = Image.fromarray(image) if isinstance(image, np.ndarray) else image
@@ -105,3 +111,30 @@ def _same(pixels: Tensor, image: Image.Image) -> bool:
     expected = np.array(image)
     expected = expected[None] if expected.ndim == 2 else expected.transpose(2, 0, 1)
     return np.array_equal(pixels.numpy(), expected)
+
+
+def _files(dataset: Any) -> list[str] | None:
+    """Return the file of each image, where the host keeps a list of them."""
+    for name in ("samples", "imgs", "_samples", "_image_files", "_images", "images"):
+        values = getattr(dataset, name, None)
+        if isinstance(values, list) and len(values) == len(dataset):
+            paths = [each[0] if isinstance(each, tuple) else each for each in values]
+            if all(isinstance(each, str | os.PathLike) for each in paths):
+                return [os.fspath(each) for each in paths]
+    return None
+
+
+def _origin(dataset: Any, read: Callable[[int], tuple[Image.Image, int]]) -> FileOrigin | None:
+    """Return the files of the images; ``None`` if they are not what the host reads."""
+    files = _files(dataset)
+    if files is None:
+        return None
+    # the list is no part of the host's interface: use it only if the first and last image agree
+    for index in (0, len(files) - 1):
+        try:
+            image, own = read(index)[0], open_image(files[index])
+        except UserError:
+            return None
+        if not np.array_equal(np.array(image), np.array(own.convert(image.mode))):
+            return None
+    return FileOrigin(FileList(files))

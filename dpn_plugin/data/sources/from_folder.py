@@ -1,13 +1,16 @@
 """``folder:DIR``: image files, one subfolder for each class, or none."""
 
+import os
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import torch
-from torchvision.datasets import ImageFolder
+from torch import Tensor
 from torchvision.datasets.folder import IMG_EXTENSIONS
 
-from dpn_plugin.data.image_files import image_reader, is_visible_image
+from dpn_plugin.data.image_files import images_of_files, is_visible_image
 from dpn_plugin.data.lazy_images import LazyImages
+from dpn_plugin.data.origins import FileList
 from dpn_plugin.data.sources import find_path
 from dpn_plugin.errors import UserError, choices
 
@@ -33,19 +36,19 @@ def load(
     if not folder.is_dir():
         raise UserError(f"{source}: {folder} is not a folder.")
     unlabelled = ""
+    files: Sequence[str]
     if _subfolders(folder):
-        files, classes = _by_class(folder)
+        files, labels, classes = _by_class(folder)
     else:
         paths = sorted(path for path in folder.iterdir() if is_visible_image(path, folder))
-        files, classes = [(str(path), -1) for path in paths], ()
+        files, labels, classes = [str(path) for path in paths], None, ()
         unlabelled = (
             f"{folder} has no class subfolders. Put the images of each class into a folder of its "
             f"own: {folder.name}/cat/1.png, {folder.name}/dog/1.png"
         )
     if not files:
         raise UserError(f"{source}: {folder} holds no images ({', '.join(IMG_EXTENSIONS)}).")
-    labels = torch.tensor([label for _, label in files])
-    return LazyImages(image_reader(files), len(files), source, labels, classes, unlabelled)
+    return images_of_files(files, source, labels, classes, unlabelled)
 
 
 def _subfolders(folder: Path) -> list[str]:
@@ -53,28 +56,29 @@ def _subfolders(folder: Path) -> list[str]:
     return sorted(name for name in names if not name.startswith("."))
 
 
-class _VisibleFolder(ImageFolder):
-    """An ``ImageFolder`` without hidden files and folders."""
+def _by_class(folder: Path) -> tuple[Sequence[str], Tensor | None, tuple[str, ...]]:
+    """Return paths, labels and class names in the order of torchvision's ``ImageFolder``."""
+    classes = _subfolders(folder)
+    counts = [0] * len(classes)
 
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder, is_valid_file=lambda path: is_visible_image(Path(path), folder))
+    def paths() -> Iterator[str]:
+        for label, name in enumerate(classes):
+            for path in _images_below(folder / name):
+                counts[label] += 1
+                yield path
 
-    def find_classes(self, directory: str | Path) -> tuple[list[str], dict[str, int]]:
-        names = _subfolders(Path(directory))
-        return names, {name: label for label, name in enumerate(names)}
-
-
-def _by_class(folder: Path) -> tuple[list[tuple[str, int]], tuple[str, ...]]:
-    try:
-        found = _VisibleFolder(folder)
-    except FileNotFoundError:
-        empty = [name for name in _subfolders(folder) if not _has_image(folder / name)]
+    files = FileList(paths())
+    if empty := [name for name, count in zip(classes, counts, strict=True) if not count]:
         raise UserError(
             f"folder:{folder}: its subfolders are classes, and {choices(empty)} holds no images "
             f"({', '.join(IMG_EXTENSIONS)})."
-        ) from None
-    return found.samples, tuple(found.classes)
+        )
+    labels = torch.repeat_interleave(torch.arange(len(classes)), torch.tensor(counts))
+    return files, labels, tuple(classes)
 
 
-def _has_image(folder: Path) -> bool:
-    return any(is_visible_image(path, folder) for path in folder.rglob("*"))
+def _images_below(folder: Path) -> Iterator[str]:
+    for root, _, names in sorted(os.walk(folder, followlinks=True)):
+        for name in sorted(names):
+            if is_visible_image(Path(root, name), folder):
+                yield os.path.join(root, name)

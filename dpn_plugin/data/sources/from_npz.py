@@ -1,6 +1,8 @@
 """``npz:FILE``: images, labels and class names as NumPy arrays."""
 
 import io
+import os
+import struct
 import zipfile
 from math import prod
 from pathlib import Path
@@ -10,14 +12,18 @@ import torch
 from numpy.lib import format as npy
 from torch import Tensor
 
+from dpn_plugin.data.inputs import MappedImages
 from dpn_plugin.data.samples import MAX_SAMPLES, Samples, check_memory
 from dpn_plugin.data.sources import find_path, refuse_split
+from dpn_plugin.data.storage import SMALL
 from dpn_plugin.errors import UserError
 
 _MAX_HEADER = 10_000  # NumPy's own limit, which it applies only after reading the whole header
 _NUMPY_COMPRESSION = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 # real images do not compress this well, but a malicious zip of kilobytes can expand to gigabytes
 _MAX_COMPRESSION_RATIO = 200
+#: what precedes a member of a zip file: its last two fields are lengths of what follows
+_LOCAL_HEADER = "<4s5H3I2H"
 # below this size an array may compress to any ratio
 _ALWAYS_ACCEPTED = 1 << 26
 
@@ -26,7 +32,7 @@ def load(
     argument: str, *, split: str | None, root: Path, base: str | Path | None = None
 ) -> Samples:
     """
-    Return the samples of an ``.npz`` file.
+    Return the samples of an ``.npz`` file; large images that are not compressed stay there.
 
     It has the arrays ``images`` (``uint8`` of shape (N, H, W) or (N, H, W, C) with 1 or 3
     channels), ``labels`` (integers of shape (N,); left out: no labels) and ``classes`` (text, the
@@ -48,7 +54,7 @@ def load(
         with np.load(path, allow_pickle=False) as arrays:
             if "images" not in arrays:
                 raise UserError(f"{path} has no array 'images', only {sorted(arrays)}.")
-            images = _images(path, arrays["images"])
+            images = _mapped(path) or _images(path, arrays["images"])
             labels = _labels(path, arrays.get("labels"), len(images))
             names = arrays.get("classes", np.array([], dtype=str))
     except UserError:
@@ -76,7 +82,7 @@ def _declared_size(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo
         head = stream.read(_MAX_HEADER + 12)
     if not head.startswith(npy.MAGIC_PREFIX):
         return 0  # not an array, so it is never read
-    shape, dtype = _header(head)
+    shape, _, dtype = _read_header(io.BytesIO(head))
     if dtype.hasobject:
         raise UserError(f"{path}: {member.filename} holds Python objects, which are not read.")
     if any(not 0 <= length <= MAX_SAMPLES for length in shape):
@@ -90,23 +96,56 @@ def _declared_size(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo
     return size
 
 
-def _header(head: bytes) -> tuple[tuple[int, ...], np.dtype]:
-    stream = io.BytesIO(head)
+def _read_header(stream: io.BytesIO) -> tuple[tuple[int, ...], bool, np.dtype]:
+    """Return shape, whether the first index changes fastest, and type."""
     major, _ = npy.read_magic(stream)
     read = npy.read_array_header_1_0 if major == 1 else npy.read_array_header_2_0
-    shape, _, dtype = read(stream)
-    return shape, dtype
+    return read(stream)
+
+
+def _mapped(path: Path) -> MappedImages | None:
+    """Return large images that are not compressed without reading them, otherwise ``None``."""
+    with zipfile.ZipFile(path) as archive, path.open("rb") as file:
+        member = _images_member(archive)
+        if member.compress_type != zipfile.ZIP_STORED or member.file_size <= SMALL:
+            return None
+        file.seek(member.header_offset)
+        fields = struct.unpack(_LOCAL_HEADER, file.read(struct.calcsize(_LOCAL_HEADER)))
+        file.seek(fields[-2] + fields[-1], os.SEEK_CUR)  # the name and what follows it
+        start = file.tell()
+        stream = io.BytesIO(file.read(_MAX_HEADER + 12))
+    shape, fortran, dtype = _read_header(stream)
+    offset = start + stream.tell()
+    if fortran or offset + dtype.itemsize * prod(shape) > start + member.file_size:
+        return None  # NumPy reads it, or says what is wrong
+    channels = _check_images(path, dtype, shape)
+    image_shape = (channels, shape[1], shape[2])
+    return MappedImages(
+        shape[0], image_shape, path=path, offset=offset, channels_last=len(shape) == 4
+    )
+
+
+def _images_member(archive: zipfile.ZipFile) -> zipfile.ZipInfo:
+    names = archive.namelist()
+    # the same choice as NumPy's, which looks for the bare name first
+    return archive.getinfo("images" if "images" in names else "images.npy")
 
 
 def _images(path: Path, images: np.ndarray) -> Tensor:
-    colour = images.ndim == 4 and images.shape[3] in (1, 3)
-    if images.dtype != np.uint8 or not (images.ndim == 3 or colour) or 0 in images.shape[1:]:
+    _check_images(path, images.dtype, images.shape)
+    tensor = torch.from_numpy(images)
+    return tensor.permute(0, 3, 1, 2).contiguous() if images.ndim == 4 else tensor[:, None]
+
+
+def _check_images(path: Path, dtype: np.dtype, shape: tuple[int, ...]) -> int:
+    """Return the number of channels."""
+    colour = len(shape) == 4 and shape[3] in (1, 3)
+    if dtype != np.uint8 or not (len(shape) == 3 or colour) or 0 in shape[1:]:
         raise UserError(
             f"{path}: images must be uint8 of shape (N, H, W), (N, H, W, 1) or (N, H, W, 3), not "
-            f"{images.dtype} of shape {images.shape}."
+            f"{dtype} of shape {shape}."
         )
-    tensor = torch.from_numpy(images)
-    return tensor.permute(0, 3, 1, 2).contiguous() if colour else tensor[:, None]
+    return shape[3] if colour else 1
 
 
 def _labels(path: Path, labels: np.ndarray | None, count: int) -> Tensor:

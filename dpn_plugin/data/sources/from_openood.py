@@ -2,18 +2,15 @@
 
 from pathlib import Path
 
-from pytorch_ood.dataset.img import ImageListDataset
-
 from dpn_plugin.data.lazy_images import LazyImages
-from dpn_plugin.data.samples import Samples
 from dpn_plugin.data.sources import refuse_split
-from dpn_plugin.data.sources.dataset_adapter import to_samples
-from dpn_plugin.errors import MissingData, UserError, unknown_name
+from dpn_plugin.data.sources.image_list import images_of_list
+from dpn_plugin.errors import MissingData, unknown_name
 
 _LINK = "https://github.com/Jingkang50/OpenOOD"
 
 
-def load(argument: str, *, split: str | None, root: Path) -> Samples | LazyImages:
+def load(argument: str, *, split: str | None, root: Path) -> LazyImages:
     """
     Return the images of one of OpenOOD's lists.
 
@@ -34,10 +31,4 @@ def load(argument: str, *, split: str | None, root: Path) -> Samples | LazyImage
         )
     if argument not in known:
         raise unknown_name("OpenOOD list", argument, known)
-    try:
-        dataset = ImageListDataset(root=str(images), imglist_path=str(lists / f"{argument}.txt"))
-    except OSError as error:
-        raise MissingData(f"{source}: {error}") from error
-    except (ValueError, RuntimeError) as error:
-        raise UserError(f"{source}: {error}") from error
-    return to_samples(dataset, source)
+    return images_of_list(lists / f"{argument}.txt", images, source)

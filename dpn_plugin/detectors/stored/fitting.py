@@ -1,46 +1,18 @@
 """Fit a detector, from stored outputs if possible."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import torch
 from pytorch_ood.api import Detector, FeatureMapsDetector
-from pytorch_ood.detector import MultiMahalanobis
 from torch import Tensor
 
 from dpn_plugin.detectors.gaussian_kl import GaussianKL
-from dpn_plugin.detectors.stored.host_workarounds import double_precision, fit_layers
+from dpn_plugin.detectors.stored.host_workarounds import double_precision
+from dpn_plugin.detectors.stored.inputs import Batches, host_errors
 from dpn_plugin.detectors.stored.reading import fits_on, stored_array
-from dpn_plugin.detectors.wiring import NotApplicable, as_maps, models_of, preserved_state
-from dpn_plugin.errors import UserError
-
-#: returns an iterable of pairs of inputs and labels, a new one at every call
-Batches = Callable[[], Iterable[tuple[Tensor, Tensor]]]
-
-#: what hosts raise for data that they cannot be fitted to; the last is a RuntimeError
-HOST_ERRORS = (ValueError, AssertionError, torch.linalg.LinAlgError)
-
-
-class Loader:
-    """
-    Batches as an object that hosts can iterate over more than once, like a ``DataLoader``.
-
-    :param batches: returns the batches
-    :param ood: whether to keep OOD samples
-    """
-
-    def __init__(self, batches: Batches, ood: bool = False) -> None:
-        self.batches = batches
-        self.ood = ood
-
-    def __iter__(self) -> Iterator[tuple[Tensor, Tensor]]:
-        for x, y in self.batches():
-            wanted = (y >= 0) | self.ood
-            if wanted.any():
-                yield x[wanted], y[wanted]
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
+from dpn_plugin.detectors.stored.together import Together
+from dpn_plugin.detectors.wiring import as_maps, models_of, preserved_state
 
 
 def fit(detector: Detector, train: Mapping[str, np.ndarray], batches: Batches) -> Detector:
@@ -56,27 +28,22 @@ def fit(detector: Detector, train: Mapping[str, np.ndarray], batches: Batches) -
     """
     if not detector.requires_fit:
         return detector
-    name = type(detector).__name__
-    try:
-        with preserved_state(models_of(detector)):
-            _fit(detector, train, batches)
-    except NotApplicable:
-        raise
-    except HOST_ERRORS as error:
-        raise UserError(f"{name} cannot be fitted: {str(error) or 'a class is missing'}") from error
+    kind = fits_on(detector)
+    if kind == "inputs":
+        alone = Together({"": detector})
+        alone.fit([""], batches)
+        if alone.failures:
+            raise alone.failures[""]
+    else:
+        with preserved_state(models_of(detector)), host_errors(detector):
+            _fit_stored(detector, stored_array(detector, train, kind), train["labels"], kind)
     return detector
 
 
-def _fit(detector: Detector, train: Mapping[str, np.ndarray], batches: Batches) -> None:
-    kind = fits_on(detector)
-    if isinstance(detector, MultiMahalanobis):
-        fit_layers(detector, Loader(batches))
-    elif kind == "inputs":
-        detector.fit(Loader(batches))
-    else:
-        array, labels = _fit_data(detector, stored_array(detector, train, kind), train["labels"])
-        with double_precision(detector) as dtype:
-            _fit_method(detector, kind)(array.to(dtype), labels)
+def _fit_stored(detector: Detector, array: np.ndarray, labels: np.ndarray, kind: str) -> None:
+    values, classes = _fit_data(detector, array, labels)
+    with double_precision(detector) as dtype:
+        _fit_method(detector, kind)(values.to(dtype), classes)
 
 
 def _fit_data(detector: Detector, array: np.ndarray, labels: np.ndarray) -> tuple[Tensor, Tensor]:

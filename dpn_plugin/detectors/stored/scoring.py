@@ -4,13 +4,14 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 import torch
-from pytorch_ood.api import Detector, FeatureMapsDetector, GradientDetector
+from pytorch_ood.api import Detector, FeatureMapsDetector
 from torch import Tensor
 
-from dpn_plugin.detectors.stored.fitting import Batches
 from dpn_plugin.detectors.stored.host_workarounds import score_of_logits
+from dpn_plugin.detectors.stored.inputs import Batches
 from dpn_plugin.detectors.stored.reading import reads, stored_array
-from dpn_plugin.detectors.wiring import as_maps, device_of, models_of, preserved_state
+from dpn_plugin.detectors.stored.together import Together
+from dpn_plugin.detectors.wiring import as_maps, models_of, preserved_state
 from dpn_plugin.errors import UserError
 from dpn_plugin.outputs import CHUNK_BYTES, score_chunks
 
@@ -30,14 +31,13 @@ def scores(detector: Detector, outputs: Mapping[str, np.ndarray], batches: Batch
     :raises UserError: if scores are not finite, or not one per sample
     """
     kind = reads(detector)
+    if kind == "inputs":
+        return _of_inputs(detector, batches)
     with preserved_state(models_of(detector)):
-        if kind == "inputs":
-            found = _of_inputs(detector, batches)
-        else:
-            array = stored_array(detector, outputs, kind)
-            chunk_bytes = CHUNK_BYTES if kind == "logits" else FEATURE_BYTES
-            found = score_chunks(score_function(detector), array, chunk_bytes)
-    return _checked(detector, found)
+        array = stored_array(detector, outputs, kind)
+        chunk_bytes = CHUNK_BYTES if kind == "logits" else FEATURE_BYTES
+        found = score_chunks(score_function(detector), array, chunk_bytes)
+    return checked_scores(detector, found)
 
 
 def score_function(detector: Detector) -> Callable[[Tensor], Tensor]:
@@ -54,12 +54,21 @@ def score_function(detector: Detector) -> Callable[[Tensor], Tensor]:
 
 
 def _of_inputs(detector: Detector, batches: Batches) -> Tensor:
-    device = device_of(detector)  # not all hosts move inputs themselves
-    with torch.set_grad_enabled(isinstance(detector, GradientDetector)):
-        return torch.cat([detector.predict(x.to(device)).detach().cpu() for x, _ in batches()])
+    alone = Together({"": detector})
+    found = alone.score(batches)
+    if alone.failures:
+        raise alone.failures[""]
+    return checked_scores(detector, found[""])
 
 
-def _checked(detector: Detector, found: Tensor) -> Tensor:
+def checked_scores(detector: Detector, found: Tensor) -> Tensor:
+    """
+    Return the scores of a set as they are.
+
+    :param detector: that gave them
+    :param found: the scores
+    :raises UserError: if scores are not finite, or not one per sample
+    """
     name = type(detector).__name__
     if found.ndim != 1:
         raise UserError(f"{name} gives scores of shape {tuple(found.shape)}, not one per sample.")

@@ -11,7 +11,8 @@ from pytorch_ood.utils import GridSearch
 from torch import Tensor
 from torch.utils.data import DataLoader, TensorDataset
 
-from dpn_plugin.detectors.stored.fitting import Batches, Loader, fit
+from dpn_plugin.detectors.stored.fitting import fit
+from dpn_plugin.detectors.stored.inputs import Batches, Loader
 from dpn_plugin.detectors.stored.reading import reads, stored_array
 from dpn_plugin.detectors.wiring import as_maps, device_of, models_of, preserved_state
 from dpn_plugin.errors import UserError

@@ -4,15 +4,26 @@ from dpn_plugin.detectors.wiring.arguments import factory_name, filled_arguments
 from dpn_plugin.detectors.wiring.feature_maps import NotApplicable
 from dpn_plugin.detectors.wiring.parts import Pooled, as_maps
 from dpn_plugin.detectors.wiring.preserved_state import (
+    RandomStream,
     device_of,
     evaluation_only,
     models_of,
     preserved_state,
 )
+from dpn_plugin.detectors.wiring.shared_forward import (
+    Pass,
+    SharedForward,
+    SharedForwards,
+    shared_forwards,
+)
 
 __all__ = [
     "NotApplicable",
+    "Pass",
     "Pooled",
+    "RandomStream",
+    "SharedForward",
+    "SharedForwards",
     "as_maps",
     "device_of",
     "evaluation_only",
@@ -20,5 +31,6 @@ __all__ = [
     "filled_arguments",
     "models_of",
     "preserved_state",
+    "shared_forwards",
     "uses_dropout",
 ]

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from dpn_plugin.backbones import Backbone
 from dpn_plugin.detectors.wiring.preserved_state import preserved_state
+from dpn_plugin.detectors.wiring.shared_forward import SharedForward, recorded_outputs
 from dpn_plugin.errors import UserError
 
 #: the paper on NAC uses the four stages of a ResNet
@@ -105,12 +105,29 @@ class _First(nn.Module):
         self.channels_last = channels_last
         self.kept: list[Tensor] = []
 
+    @property
+    def read_layers(self) -> tuple[nn.Module, ...]:
+        """The layers whose outputs are read; a shared pass keeps them."""
+        return self.layers
+
     def forward(self, x: Tensor) -> Tensor:
-        with _recorded(self.layers) as outputs:
-            final = self.last(x)
-        inner = [self._maps(outputs[index]) for index in range(len(self.layers))]
-        self.kept = [*inner, final]
+        final, outputs = self._shared(x) or self._computed(x)
+        self.kept = [*map(self._maps, outputs), final]
         return self.kept[0]
+
+    def _shared(self, x: Tensor) -> tuple[Tensor, list[Tensor]] | None:
+        forward = self.last.source.model.forward_features
+        if torch.is_grad_enabled() or not isinstance(forward, SharedForward):
+            return None
+        found = forward.find(x)
+        if found is None or not found.layers.keys() >= set(self.layers):
+            return None
+        return self.last(x), [found.layers[layer].detach() for layer in self.layers]
+
+    def _computed(self, x: Tensor) -> tuple[Tensor, list[Tensor]]:
+        with recorded_outputs(self.layers) as outputs:
+            final = self.last(x)
+        return final, [outputs[index] for index in range(len(self.layers))]
 
     def _maps(self, hidden: Tensor) -> Tensor:
         return hidden.permute(0, 3, 1, 2).contiguous() if self.channels_last else hidden
@@ -133,7 +150,7 @@ def _inner(backbone: Backbone) -> list[tuple[nn.Module, Tensor]]:
     modules = dict(backbone.model.named_modules())
     names = [each["module"] for each in getattr(backbone.model, "feature_info", None) or ()]
     layers = [modules[name] for name in names if name in modules]
-    with _example_input(backbone) as x, _recorded(layers) as outputs:
+    with _example_input(backbone) as x, recorded_outputs(layers) as outputs:
         backbone(x)
     ran = [(layers[index], output) for index, output in outputs.items()]
     if not ran:
@@ -145,26 +162,6 @@ def _channels_last(inner: Sequence[tuple[nn.Module, Tensor]]) -> bool:
     # images are square: the two axes of equal length are the positions
     maps = [output for _, output in inner if output.ndim == 4]
     return bool(maps) and maps[-1].shape[1] == maps[-1].shape[2] != maps[-1].shape[3]
-
-
-@contextmanager
-def _recorded(layers: Sequence[nn.Module]) -> Iterator[dict[int, Tensor]]:
-    """Within the block, record the outputs of layers by index, in the order in which they run."""
-    outputs: dict[int, Tensor] = {}
-
-    def recorder(index: int) -> Callable[..., None]:
-        def record(module: nn.Module, inputs: Any, output: Any) -> None:
-            if isinstance(output, Tensor):
-                outputs[index] = output
-
-        return record
-
-    hooks = [each.register_forward_hook(recorder(index)) for index, each in enumerate(layers)]
-    try:
-        yield outputs
-    finally:
-        for hook in hooks:
-            hook.remove()
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 from pytorch_ood.api import Detector
-from torch import nn
+from torch import Tensor, nn
 
 from dpn_plugin.backbones import Backbone
 from dpn_plugin.errors import UserError
@@ -40,6 +40,41 @@ def preserved_state(models: Iterable[nn.Module], seed: int = 0) -> Iterator[None
             module.training = training
         for parameter, gradient in gradients:
             parameter.grad = gradient
+
+
+class RandomStream:
+    """
+    Random numbers of one detector, which others that run between its batches do not disturb.
+
+    :param seed: the seed with which it starts
+    """
+
+    def __init__(self, seed: int = 0) -> None:
+        with torch.random.fork_rng():
+            torch.manual_seed(seed)
+            self.state = _random_state()
+
+    @contextmanager
+    def active(self) -> Iterator[None]:
+        """Within the block, torch's generators continue this stream."""
+        before = _random_state()
+        _set_random_state(self.state)
+        try:
+            yield
+        finally:
+            self.state = _random_state()
+            _set_random_state(before)
+
+
+def _random_state() -> tuple[Tensor, list[Tensor]]:
+    on_gpus = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []
+    return torch.get_rng_state(), on_gpus
+
+
+def _set_random_state(state: tuple[Tensor, list[Tensor]]) -> None:
+    torch.set_rng_state(state[0])
+    if state[1]:
+        torch.cuda.set_rng_state_all(state[1])
 
 
 def models_of(detector: Detector) -> list[nn.Module]:
