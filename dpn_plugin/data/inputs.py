@@ -154,10 +154,10 @@ Inputs: TypeAlias = Tensor | StoredImages
 
 def rows_of(inputs: Inputs, positions: Tensor) -> Tensor:
     """Return the inputs at these positions, in memory."""
-    # index_select copies whole rows, which takes a third of the time of inputs[positions]
-    return (
-        inputs.index_select(0, positions) if isinstance(inputs, Tensor) else inputs.rows(positions)
-    )
+    if not isinstance(inputs, Tensor):
+        return inputs.rows(positions)
+    # index_select takes a third of the time, but loses the layout of images whose channels are last
+    return inputs.index_select(0, positions) if inputs.is_contiguous() else inputs[positions]
 
 
 def subset_of(inputs: Inputs, positions: Tensor) -> Inputs:
