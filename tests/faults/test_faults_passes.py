@@ -3,6 +3,7 @@
 import re
 import shutil
 import signal
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -31,8 +32,7 @@ def killed_in_a_pass(chunked: Dpn, out: Path, share: float) -> tuple[Dpn, Path]:
     """Return a benchmark that was killed in a pass, and the folder of the unfinished entry."""
     moments, names = chunk_events(chunked), chunked.events
     # not in the first chunk of a pass, of which nothing is kept
-    pairs = zip(moments, moments[1:], strict=False)
-    later = [i for before, i in pairs if names[before][:80] == names[i][:80]]
+    later = [i for before, i in pairwise(moments) if names[before][:80] == names[i][:80]]
     at = later[int(share * (len(later) - 1))]
     dpn = Dpn(chunked.suite, out, at=at, chunk=1)
     assert dpn.run() == -signal.SIGKILL
