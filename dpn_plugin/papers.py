@@ -32,6 +32,56 @@ REPRESENTATION_GAP = Paper(
     code="https://github.com/jayjaynandy/maximize-representation-gap",
 )
 
+RELAXED_EVIDENTIAL = Paper(
+    title="R-EDL: Relaxing Nonessential Settings of Evidential Deep Learning",
+    venue="ICLR",
+    year=2024,
+    url="https://openreview.net/forum?id=Si3YFA641c",
+    code="https://github.com/MengyuanChen21/ICLR2024-REDL",
+)
+REVISITED_EVIDENTIAL = Paper(
+    title="Revisiting Essential and Nonessential Settings of Evidential Deep Learning",
+    venue="TPAMI",
+    year=2025,
+    url="https://arxiv.org/abs/2410.00393",
+    code="https://github.com/MengyuanChen21/Re-EDL",
+)
+FISHER_EVIDENTIAL = Paper(
+    title="Uncertainty Estimation by Fisher Information-based Evidential Deep Learning",
+    venue="ICML",
+    year=2023,
+    url="https://arxiv.org/abs/2303.02045",
+    code="https://github.com/danruod/IEDL",
+)
+BELIEF_MATCHING = Paper(
+    title="Being Bayesian about Categorical Probability",
+    venue="ICML",
+    year=2020,
+    url="https://arxiv.org/abs/2002.07965",
+    code="https://github.com/tjoo512/belief-matching-framework",
+)
+DENSITY_AWARE = Paper(
+    title="Uncertainty Estimation by Density Aware Evidential Deep Learning",
+    venue="ICML",
+    year=2024,
+    url="https://arxiv.org/abs/2409.08754",
+    code="https://github.com/TaeseongYoon/DAEDL",
+)
+FLEXIBLE_EVIDENTIAL = Paper(
+    title="Uncertainty Estimation by Flexible Evidential Deep Learning",
+    venue="NeurIPS",
+    year=2025,
+    url="https://arxiv.org/abs/2510.18322",
+    code="https://github.com/TaeseongYoon/F-EDL",
+)
+ENSEMBLE_DISTILLATION = Paper(
+    title="Ensemble Distribution Distillation",
+    venue="ICLR",
+    year=2020,
+    url="https://arxiv.org/abs/1905.00076",
+    code="https://github.com/KaosEngineer/PriorNetworks",
+)
+
 FEATURE_NORMALIZATION = Paper(
     title="Mahalanobis++: Improving OOD Detection via Feature Normalization",
     venue="ICML",

@@ -15,7 +15,8 @@ import argparse
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,7 @@ from dpn_plugin.evaluation import DetectorEvaluation, EvaluationRecord, OutputKe
 from dpn_plugin.evaluation.record import Identity, write_evaluation
 from dpn_plugin.evaluation.rows import detector_rows
 
-CLASSES, BATCH, TRAIN, TEST = 10, 256, 9000, 13000
+CLASSES, SIZE, BATCH, TRAIN, TEST = 10, 32, 256, 9000, 13000
 Scores = dict[str, dict[str, Tensor]]
 
 
@@ -59,7 +60,7 @@ class Images:
         counts = {"train": (TRAIN, 1.0), "inside": (TEST // 2, 1.0), "far.noise": (TEST // 2, 1.5)}
         self.inputs, self.labels, self.arrays = {}, {}, {}
         for name, (count, scale) in counts.items():
-            shape = int(count * share), *backbone.input_size
+            shape = int(count * share), 3, SIZE, SIZE
             self.inputs[name] = torch.randn(shape, generator=generator) * scale
             self.labels[name] = torch.arange(shape[0]) % CLASSES
             with torch.inference_mode():
@@ -142,12 +143,12 @@ def as_benchmark(detectors: dict[str, Detector], images: Images, clock: Clock) -
     return {name: {each: by_set[each][name] for each in images.tests} for name in detectors}
 
 
-def created(names: list[str], model: Backbone, clock: Clock) -> dict[str, Detector]:
+def created(names: Iterable[str], model: Backbone, clock: Clock) -> dict[str, Detector]:
     """Return the detectors that apply to a network."""
     found = {}
     for name in names:
         try:
-            found[name] = clock.timed("wiring", lambda name=name: create_detector(name, model))
+            found[name] = clock.timed("wiring", partial(create_detector, name, model))
         except UserError as reason:
             print(f"{name:20s} {reason}")
     return found
@@ -178,7 +179,7 @@ def main() -> int:
     options = parser.parse_args()
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    model = create_backbone(options.backbone, CLASSES, image_size=32, stem=options.stem).eval()
+    model = create_backbone(options.backbone, CLASSES, image_size=SIZE, stem=options.stem).eval()
     images = Images(model, 1.0 if options.full else 0.1)
     names = find_detectors(options.detectors.split(","))
     alone, ours, wiring = Clock(), Clock(), Clock()
@@ -188,13 +189,13 @@ def main() -> int:
     for name, each in detectors.items():
         try:
             if name not in of_images:
-                stored[name] = alone.timed(name, lambda each=each: from_stored(each, images))
+                stored[name] = alone.timed(name, partial(from_stored, each, images))
         except UserError as reason:
             print(f"{name:20s} {reason}")
     ours.seconds |= alone.seconds
     for name in of_images:
         each = create_detector(name, model)
-        reference[name] = alone.timed(name, lambda each=each: as_host(each, model, images))
+        reference[name] = alone.timed(name, partial(as_host, each, model, images))
     found = as_benchmark(of_images, images, ours)
     with tempfile.TemporaryDirectory() as folder:
         wiring.timed("records", lambda: written({**stored, **found}, images, Path(folder)))

@@ -1,8 +1,9 @@
 """Any timm model as logits, features, feature maps and a head; the paper's own networks."""
 
 from dpn_plugin.backbones.any_model import Part, as_backbone, is_timm_model, logits_of, model_name
-from dpn_plugin.backbones.backbone import Backbone, Outputs, mc_dropout
+from dpn_plugin.backbones.backbone import Backbone, Outputs
 from dpn_plugin.backbones.class_names import find_class_mismatch
+from dpn_plugin.backbones.dropout import mc_dropout
 from dpn_plugin.backbones.factory import HOST_ERRORS, create_backbone
 from dpn_plugin.backbones.frozen import attach_head, base_hash, create_head
 from dpn_plugin.backbones.heads import head_modules

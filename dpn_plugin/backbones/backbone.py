@@ -1,12 +1,10 @@
 """Any timm model as logits, pooled features, feature maps and a head."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch.nn.modules.dropout import _DropoutNd
 
 from dpn_plugin.backbones.heads import apply_heads, describe, head_modules, is_linear, perturbed
 from dpn_plugin.backbones.inputs import Preprocessing, own_preprocessing
@@ -53,6 +51,8 @@ class Backbone(nn.Module):
         self.splits = True
         self.weights_classes: int | None = None
         self._width: int | None = None
+        self._readout: Callable[[Tensor], Tensor] | None = None
+        self._classes: int | None = None
 
     @property
     def mean(self) -> tuple[float, ...]:
@@ -67,7 +67,7 @@ class Backbone(nn.Module):
     @property
     def num_classes(self) -> int:
         """The number of logits, K."""
-        return self.model.num_classes
+        return self._classes or self.model.num_classes
 
     @property
     def num_features(self) -> int:
@@ -79,7 +79,24 @@ class Backbone(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return logits B x K."""
-        return self.model(x)
+        return self.read(self.model(x))
+
+    def read_out(self, readout: Callable[[Tensor], Tensor], num_classes: int) -> None:
+        """
+        Return logits that are computed from the outputs of the model from now on.
+
+        :param readout: gives B x K for outputs of any width
+        :param num_classes: K
+        """
+        self._readout, self._classes = readout, num_classes
+
+    def read(self, outputs: Tensor) -> Tensor:
+        """
+        Return the logits of the model's outputs: they themselves, unless there is a readout.
+
+        :param outputs: of the model, one row for each sample
+        """
+        return outputs if self._readout is None else self._readout(outputs)
 
     def outputs(self, x: Tensor) -> Outputs:
         """
@@ -89,8 +106,9 @@ class Backbone(nn.Module):
         """
         hidden = self.model.forward_features(x)
         features = self._pooled(hidden)
-        logits = self.head(features) if self.splits else self.model.forward_head(hidden)
-        return Outputs(logits, features, self._maps(hidden))
+        heads = head_modules(self.model)
+        whole = apply_heads(heads, features) if self.splits else self.model.forward_head(hidden)
+        return Outputs(self.read(whole), features, self._maps(hidden))
 
     def encoder(self, x: Tensor) -> Tensor:
         """Return features B x D."""
@@ -119,7 +137,7 @@ class Backbone(nn.Module):
             raise UserError(
                 f"The logits of {self.name!r} do not follow from its features through one head."
             )
-        return apply_heads(head_modules(self.model), features)
+        return self.read(apply_heads(head_modules(self.model), features))
 
     @torch.no_grad()
     def measure(self, x: Tensor) -> None:
@@ -147,12 +165,13 @@ class Backbone(nn.Module):
     @property
     def is_linear(self) -> bool:
         """Whether the head is one linear layer, so that it has a weight and a bias."""
-        return self.splits and is_linear(head_modules(self.model))
+        return self.splits and self._readout is None and is_linear(head_modules(self.model))
 
     @property
     def head_description(self) -> str:
         """What the head is, for messages: ``"a Linear"``, ``"the average of 2"``."""
-        return describe(head_modules(self.model))
+        found = describe(head_modules(self.model))
+        return found if self._readout is None else f"{found} with a readout"
 
     @property
     def weight(self) -> Tensor:
@@ -194,42 +213,6 @@ class Backbone(nn.Module):
         # Swin and others keep channels last; num_features counts the channels before any pooling
         channels_last = hidden.shape[1] != self.model.num_features == hidden.shape[3]
         return hidden.permute(0, 3, 1, 2) if channels_last else hidden
-
-
-@contextmanager
-def mc_dropout(model: nn.Module) -> Iterator[None]:
-    """
-    Activate dropout, and nothing else, within a ``with`` block.
-
-    Every pass draws a new mask; batch norm and stochastic depth stay in evaluation mode. Afterwards
-    the mode of every module is restored.
-
-    :param model: a :class:`Backbone`, a timm model or any other
-    :raises UserError: if the model has no dropout
-    """
-    with_dropout = [module for module in model.modules() if _has_dropout(module)]
-    if not with_dropout:
-        raise UserError(
-            "Monte Carlo dropout needs a model with dropout and this one has none:"
-            " build it with drop_rate, e.g. drop_rate=0.5 (dpn train: --set drop_rate=0.5)."
-        )
-    before = {module: module.training for module in model.modules()}
-    try:
-        model.eval()
-        for module in with_dropout:
-            module.training = True  # not train(), which would also switch the modules inside
-        yield
-    finally:
-        for module, training in before.items():
-            module.training = training
-
-
-def _has_dropout(module: nn.Module) -> bool:
-    if isinstance(module, _DropoutNd):
-        return module.p > 0
-    # timm's ResNets and others call functional.dropout with their own drop_rate and training flag
-    rate = getattr(module, "drop_rate", 0.0)
-    return isinstance(rate, float | int) and rate > 0
 
 
 def _readable(shape: Sequence[int]) -> str:

@@ -18,6 +18,7 @@ from dpn_plugin._files import locked, remove_abandoned
 from dpn_plugin._signals import Stopped
 from dpn_plugin.bench.check import describe_resizings
 from dpn_plugin.bench.data import SuiteData, load_suite_data
+from dpn_plugin.bench.estimate import estimate_plan, why_too_large
 from dpn_plugin.bench.plan import Plan
 from dpn_plugin.bench.planned_run import PlannedRun
 from dpn_plugin.bench.record import NotRun
@@ -77,6 +78,9 @@ class Executor(Protocol):
 
     def execute(self, benchmark: "Benchmark", monitor: BenchMonitor) -> Iterator[RunResult]:
         """Return the result of every run, as it ends."""
+
+    def slots(self) -> int:
+        """Return how many runs are carried out at a time, as far as that is known here."""
 
 
 class Benchmark:
@@ -254,6 +258,10 @@ def run_benchmark(plan: Plan, executor: Executor, monitor: BenchMonitor, command
             warnings.add(f"The test set {name} is left out: {reason}")
         for sentence in describe_resizings(benchmark.plan, benchmark.data):
             monitor.on_warning(sentence)  # about the time that it takes, not about the results
+        if processes.primary:
+            cost = estimate_plan(benchmark.plan, benchmark.data, timed=False)
+            for sentence in why_too_large(cost, plan.out):
+                monitor.on_warning(sentence)
         benchmark.search(monitor)
         results = _collect_results(executor.execute(benchmark, monitor), benchmark.plan, warnings)
         if processes.primary:

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from dpn_plugin.bench.plan import Plan
+from dpn_plugin.bench.shifted import load_shifted_sets
 from dpn_plugin.bench.suite import Suite
 from dpn_plugin.data import (
     DatasetCache,
@@ -33,9 +34,10 @@ class SuiteData:
     :param groups: OOD test samples by group (``near``, ``far``) and name
     :param plane: a grid and the training points, if samples are points in the plane
     :param calibration: in-domain samples from a source of their own, to calibrate thresholds with
-    :param skipped: OOD test sets that are left out because they are missing: name and reason
+    :param skipped: test sets that are left out because they are missing: name and reason
     :param dropped: how many samples test sets have lost because they are also elsewhere, by
-        ``in_domain_test`` or the name of the OOD set
+        ``in_domain_test`` or the name of the set
+    :param shift: test samples of in-domain classes under changed conditions, by name
     """
 
     datasets: DatasetCache
@@ -47,13 +49,14 @@ class SuiteData:
     calibration: Samples | None = None
     skipped: dict[str, str] = field(default_factory=dict)
     dropped: dict[str, int] = field(default_factory=dict)
+    shift: dict[str, Samples] = field(default_factory=dict)
 
     @cached_property
     def sets(self) -> dict[str, Samples]:
         """All sets that runs are evaluated on: ``in_domain_test`` and ``group.name``."""
         sets = {
             f"{group}.{name}": samples
-            for group, named in self.groups.items()
+            for group, named in {**self.groups, "shift": self.shift}.items()
             for name, samples in named.items()
         }
         return {"in_domain_test": self.in_domain_test, **sets, **self.plane}
@@ -71,7 +74,7 @@ def load_suite_data(
     Load the data of a plan's suite.
 
     :param plan: whose data is loaded
-    :param skip_missing: leave out OOD test sets that are missing
+    :param skip_missing: leave out test sets that are missing
     :param shared: sets in mapped files that another process of this machine has loaded
     :raises UserError: if sets are missing or empty, all of them in one message, or if sets share
         images
@@ -93,6 +96,8 @@ def load_suite_data(
     data = SuiteData(datasets, train, outliers, test, groups, plane, calibration, skipped)
     if suite.overlap == "drop":
         data = _drop_shared(data)
+    shifted = load_shifted_sets(suite, datasets, train, outliers)
+    data = replace(data, shift=shifted.samples, dropped={**data.dropped, **shifted.dropped})
     _check_overlap(suite, data)
     return data
 
@@ -104,16 +109,17 @@ def find_suite_data(
     Check that all data of a plan's suite is there, before any of it is decoded.
 
     :param plan: whose data is looked for
-    :param skip_missing: OOD test sets may be missing, as long as one is there
+    :param skip_missing: shifted and OOD test sets may be missing, as long as one OOD set is there
     :param datasets: keeps what is found, for loading
-    :return: the OOD test sets that are missing and may be: name and reason
+    :return: the test sets that are missing and may be: name and reason
     :raises UserError: with all sets that cannot be loaded
     """
     datasets = datasets or DatasetCache(plan.data_root, plan.base)
     problems = _find_problems(plan, datasets)
-    tests = {f"{group}.{name}": name for group, sets in plan.suite.groups.items() for name in sets}
+    ood = {f"{group}.{name}": name for group, sets in plan.suite.groups.items() for name in sets}
+    tests = {**ood, **{f"shift.{name}": name for name in plan.suite.shift}}
     missing = {key for key, each in problems.items() if isinstance(each, MissingData)}
-    only_tests = problems.keys() == missing & tests.keys() != tests.keys()
+    only_tests = problems.keys() == missing & tests.keys() and not ood.keys() <= missing
     if problems and not (only_tests and skip_missing):
         raise _cannot_load(problems, _SKIP_HINT if only_tests else "")
     return {tests[key]: str(reason) for key, reason in problems.items()}
@@ -129,7 +135,8 @@ def _find_problems(plan: Plan, datasets: DatasetCache) -> dict[str, UserError]:
     image_size = None if size is None else (size, size)
     # --only-eval: the training data is that of the run
     for key, spec in {**plan.suite.sources, "in_domain": config.in_domain}.items():
-        in_domain = key in ("in_domain", "in_domain_test", "calibration")
+        own = ("in_domain", "in_domain_test", "calibration")
+        in_domain = key in own or key.startswith("shift.")
         try:
             datasets.find(
                 spec, image_size=image_size, channels=config.channels, in_domain=in_domain
@@ -185,6 +192,7 @@ def _check_overlap(suite: Suite, data: SuiteData) -> None:
     if suite.calibration is not None and data.calibration is not None:
         known.append(("calibration", suite.calibration, data.calibration))
         check_calibration(known[-1], in_domain)
+    known += [(f"shift.{name}", suite.shift[name], each) for name, each in data.shift.items()]
     check_no_overlap(
         [(name, suite.outliers[name], samples) for name, samples in data.outliers.items()],
         [

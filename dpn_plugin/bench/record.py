@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from dpn_plugin._files import DamagedRecord, NewerFormat, Record, read_record, write_record
 from dpn_plugin.errors import UserError
@@ -53,6 +53,7 @@ class BenchRecord(Record):
     :param in_domain: the in-domain data for training and selection
     :param outliers: the OOD data for training and selection, by name
     :param sets: the OOD test sets by group (``near``, ``far``) and name
+    :param shift: the test sets of in-domain classes under changed conditions, by name
     :param paper_task: the paper's name of the task, for its suites
     :param fingerprints: the hash of every test set
     :param epochs: of training
@@ -76,6 +77,7 @@ class BenchRecord(Record):
     in_domain_test: DataRecord
     outliers: dict[str, DataRecord]
     sets: dict[str, dict[str, DataRecord]]
+    shift: dict[str, DataRecord] = Field(default_factory=dict)
     paper_task: Literal["C10", "C100", "TIM"] | None = None
     fingerprints: dict[str, str]
     epochs: int

@@ -133,7 +133,8 @@ def leaderboard(results: pd.DataFrame) -> pd.DataFrame:
     for column, title in columns.items():
         table[title] = 100 * wide[column] if column in wide else float("nan")
     table = table.reset_index()
-    accuracy = means[means["metric"] == "accuracy"][["backbone", "method", "mean", "n"]]
+    is_accuracy = (means["task"] == "classification") & (means["metric"] == "accuracy")
+    accuracy = means[is_accuracy][["backbone", "method", "mean", "n"]]
     accuracy = accuracy.rename(columns={"mean": "ID ACC", "n": "Seeds"})
     accuracy["ID ACC"] *= 100
     table = table.merge(accuracy, on=["backbone", "method"], how="left")
@@ -164,6 +165,10 @@ def _describe_data(plan: Plan, data: SuiteData) -> dict[str, object]:
                 for name, s in sets.items()
             }
             for group, sets in data.groups.items()
+        },
+        "shift": {
+            name: _data_record(suite.shift[name], s, dropped=data.dropped.get(name, 0))
+            for name, s in data.shift.items()
         },
         "fingerprints": {n: f for n, f in data.fingerprints.items() if n not in PLANE_SETS},
     }

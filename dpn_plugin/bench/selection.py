@@ -4,7 +4,13 @@ from collections.abc import Sequence
 
 from dpn_plugin.bench.suite import Suite
 from dpn_plugin.bench.variants import MethodsTable, Variant, find_variant
-from dpn_plugin.data import SourceSpec, check_calibration, check_in_domain_test, check_no_overlap
+from dpn_plugin.data import (
+    SourceSpec,
+    check_calibration,
+    check_in_domain_test,
+    check_no_overlap,
+    check_shift,
+)
 from dpn_plugin.detectors import parse_combination
 from dpn_plugin.errors import unknown_name
 from dpn_plugin.plugins import registry
@@ -27,7 +33,10 @@ def check_sources(suite: Suite) -> None:
     if suite.calibration is not None:
         check_calibration(("calibration", suite.calibration, None), in_domain)
         in_domain.append(("calibration", suite.calibration, None))
-    check_no_overlap(outliers, tests, in_domain)
+    shifts = [(f"shift.{name}", spec, None) for name, spec in suite.shift.items()]
+    for each in shifts:
+        check_shift(each, in_domain[0], suite.in_domain_test is not None)
+    check_no_overlap(outliers, tests, [*in_domain, *shifts])
     check_in_domain_test(suite.in_domain, suite.in_domain_test)
 
 
@@ -50,6 +59,7 @@ def limit_samples(suite: Suite, limit: int | None) -> Suite:
             "outliers": all_limited(suite.outliers),
             "near": all_limited(suite.near),
             "far": all_limited(suite.far),
+            "shift": all_limited(suite.shift),
         }
     )
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from difflib import get_close_matches
+from itertools import combinations
 from typing import Any, Literal, Self
 
 from pydantic import (
@@ -16,7 +17,7 @@ from pydantic import (
 
 from dpn_plugin.bench.search import SearchTable
 from dpn_plugin.bench.variants import MethodsTable
-from dpn_plugin.data import SourceSpec
+from dpn_plugin.data import SourceSpec, shifted_sets, split_severity
 from dpn_plugin.errors import UserError, unknown_name
 from dpn_plugin.outputs import FIT_SAMPLES
 from dpn_plugin.runs import LARGEST_IMAGE, Recipe
@@ -86,6 +87,8 @@ class Suite(BaseModel):
     :param outliers: OOD training data: one source, or named ones
     :param near: OOD test sets that are close to the classes
     :param far: OOD test sets that are not
+    :param shift: test sets of in-domain classes under changed conditions; a source ``corrupted:``
+        becomes one set for each corruption and severity, ``NAME@SEVERITY``
     :param input_size: channels, height and width of the images that networks get
     :param methods: what to train
     :param detectors: names or wildcards of what to score with
@@ -110,6 +113,7 @@ class Suite(BaseModel):
     outliers: dict[str, SourceSpec] = Field(default_factory=dict)
     near: dict[str, SourceSpec] = Field(default_factory=dict)
     far: dict[str, SourceSpec] = Field(default_factory=dict)
+    shift: dict[str, SourceSpec] = Field(default_factory=dict)
     input_size: tuple[int, int, int] | None = None
     train: TrainTable
     methods: MethodsTable = MethodsTable()
@@ -134,23 +138,41 @@ class Suite(BaseModel):
             return {"outliers": SourceSpec.parse(value, "outliers")}
         return _sources(value, "outliers")
 
-    @field_validator("near", "far", mode="before")
+    @field_validator("near", "far", "shift", mode="before")
     @classmethod
     def _by_name(cls, value: Any, info: ValidationInfo) -> Any:
         group = info.field_name or ""
         if _is_one_source(value):
             raise UserError(f"[{group}]: every set needs a name: write [{group}.NAME].")
         for name in value if isinstance(value, Mapping) else ():
-            if name in ("near", "far", ""):
+            if split_severity(name)[0] in ("near", "far", "shift", ""):
                 raise UserError(f"{group}.{name}: {name!r} stands for the mean of a group's sets.")
         return _sources(value, group)
+
+    @field_validator("shift")
+    @classmethod
+    def _by_severity(cls, value: dict[str, SourceSpec]) -> dict[str, SourceSpec]:
+        found: dict[str, SourceSpec] = {}
+        for name, spec in value.items():
+            try:
+                sets = shifted_sets(name, spec)
+            except UserError as error:
+                raise UserError(f"shift.{name}: {error}") from error
+            for doubled in sets.keys() & found.keys():
+                raise UserError(f"shift.{name}: there are two sets {doubled!r}.")
+            found |= sets
+        for name in found.keys() & {split_severity(each)[0] for each in found if "@" in each}:
+            if split_severity(name)[1] is None:
+                raise UserError(f"shift.{name}: {name!r} stands for the mean of its severities.")
+        return found
 
     @model_validator(mode="after")
     def _test_sets(self) -> Self:
         if not self.near and not self.far:
             raise UserError("There are no OOD test sets, [near.NAME] or [far.NAME].")
-        for name in self.near.keys() & self.far.keys():
-            raise UserError(f"near.{name} and far.{name}: names of sets must differ.")
+        for a, b in combinations(("near", "far", "shift"), 2):
+            for name in getattr(self, a).keys() & _with_shifts(getattr(self, b)):
+                raise UserError(f"{a}.{name} and {b}.{name}: names of sets must differ.")
         return self
 
     @model_validator(mode="after")
@@ -184,17 +206,22 @@ class Suite(BaseModel):
         own = {"in_domain_test": self.in_domain_test, "calibration": self.calibration}
         given = {key: spec for key, spec in own.items() if spec is not None}
         found = {"in_domain": self.in_domain, **given}
-        for group, sets in {"outliers": self.outliers, **self.groups}.items():
+        for group, sets in {"outliers": self.outliers, **self.groups, "shift": self.shift}.items():
             found |= {(group if name == group else f"{group}.{name}"): sets[name] for name in sets}
         return found
 
     def without_sets(self, names: Collection[str]) -> "Suite":
-        """Return the suite without the named OOD test sets."""
+        """Return the suite without the named OOD test sets and shifted sets."""
         groups = {
             group: {name: spec for name, spec in sets.items() if name not in names}
-            for group, sets in self.groups.items()
+            for group, sets in {**self.groups, "shift": self.shift}.items()
         }
         return self.model_copy(update=groups)
+
+
+def _with_shifts(sets: Collection[str]) -> set[str]:
+    """Return the names of sets, and of the shifts that have several severities."""
+    return {*sets, *(split_severity(name)[0] for name in sets)}
 
 
 def _is_one_source(value: Any) -> bool:

@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from dpn_plugin._files import write_text
 from dpn_plugin.bench.suite import Suite
+from dpn_plugin.data import clean_spec
 from dpn_plugin.errors import UserError, validation_message
 from dpn_plugin.plugins import registry, takes
 
@@ -74,7 +75,7 @@ def _left_behind(suite: Suite, base: Path, folder: Path) -> dict[str, Path]:
     """Return the sources that the original finds in its folder, and a copy does not."""
     return {
         spec.source: base / spec.argument
-        for spec in suite.sources.values()
+        for spec in map(clean_spec, suite.sources.values())
         if takes(registry.load("datasets", spec.scheme), "base")
         and not os.path.isabs(spec.argument)
         and os.path.exists(base / spec.argument)

@@ -102,7 +102,15 @@ def bench(
         typer.Option("--ray-scratch", help="Work in scratch folders and copy the files back."),
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would be done, and do nothing.")
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="Show what would be done and what it costs (a few batches are timed), and do "
+            "nothing.",
+        ),
+    ] = False,
+    no_timing: Annotated[
+        bool, typer.Option("--no-timing", help="With --dry-run: time nothing, and show no times.")
     ] = False,
     open_: Annotated[
         bool, typer.Option("--open", help="Open the report in the browser at the end.")
@@ -137,9 +145,6 @@ def bench(
         loaders=loaders,
     )
     plan = make_plan(request)
-    if dry_run:
-        print_plan(plan)
-        return
     chosen = make_executor(
         executor,
         jobs=jobs,
@@ -148,7 +153,10 @@ def bench(
         gpus=ray_gpus,
         scratch=ray_scratch,
     )
-    use_threads(workers)
+    use_threads(workers if jobs == 1 and executor == "local" else workers or 1)
+    if dry_run:
+        print_plan(plan, chosen, timed=not no_timing)
+        return
     with BenchProgress() as progress:
         command = " ".join(["dpn", *sys.argv[1:]])
         wrote_results = run_benchmark(plan, chosen, progress, command)

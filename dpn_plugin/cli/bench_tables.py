@@ -8,13 +8,19 @@ import typer
 from dpn_plugin.cli.output import print_table
 
 if TYPE_CHECKING:  # imports torch
-    from dpn_plugin.bench import Plan, PlannedRun
+    from dpn_plugin.bench import Cost, Executor, Plan, PlannedRun, SuiteData
 
 _LEADERBOARD_ROWS = 15
 
 
-def print_plan(plan: "Plan") -> None:
-    """Print what a benchmark would do: its runs, what is shared, and what cannot be run."""
+def print_plan(plan: "Plan", executor: "Executor", *, timed: bool = True) -> None:
+    """
+    Print what a benchmark would do: its runs, what is shared or cannot be run, and what it costs.
+
+    :param plan: the plan
+    :param executor: carries out the runs
+    :param timed: whether to time a few batches of every network
+    """
     from dpn_plugin.bench import (
         check_plan,
         count_trainings,
@@ -42,6 +48,9 @@ def print_plan(plan: "Plan") -> None:
         state = "Search first, in one process" if search.text in pending else "Searched before"
         typer.echo(f"{state}: {search.text}")
     typer.echo(f"Detectors: {', '.join(plan.detectors)}")
+    for group, sets in {**plan.suite.groups, "shift": plan.suite.shift}.items():
+        if sets:
+            typer.echo(f"Test sets, {group}: {', '.join(sets)}")
     for each in plan.not_run:
         typer.echo(f"Left out: {each.method}; {each.reason}.")
     data = load_suite_data(plan.without_cache(), plan.skip_missing)
@@ -51,6 +60,54 @@ def print_plan(plan: "Plan") -> None:
         typer.echo(f"Resized: {sentence}")
     for each in check_plan(plan, data):
         typer.echo(f"Not run: {each.detector or 'all'} on {each.backbone}: {each.reason}")
+    print_cost(plan.without_sets(data.skipped), data, executor, timed=timed)
+
+
+def print_cost(plan: "Plan", data: "SuiteData", executor: "Executor", *, timed: bool) -> None:
+    """
+    Print what a plan costs, by run and in total, and whether it does not fit.
+
+    :param plan: the plan
+    :param data: of its suite
+    :param executor: carries out the runs
+    :param timed: whether to time a few batches of every network
+    """
+    from dpn_plugin.bench import estimate_plan, why_too_large
+
+    cost = estimate_plan(plan, data, timed=timed)
+    keys = [[each.config.backbone, each.method, str(each.config.seed)] for each in plan.runs]
+    named = list(zip(keys, cost.runs, strict=True))
+    if cost.shared.images:
+        named.append((["features of frozen networks", "", ""], cost.shared))
+    rows = [
+        [*key, *_cost_cells(each, timed)] for key, each in [*named, (["all", "", ""], cost.total)]
+    ]
+    columns = ["backbone", "method", "seed", "images", "passes", "time", "disk", "memory"]
+    print_table("Estimated cost", columns, rows)
+    slots = executor.slots()
+    if timed and slots > 1:
+        typer.echo(f"{slots} runs at a time: {_duration(cost.seconds_with(slots))}")
+    typer.echo(f"Images in memory or in the cache: {_size(cost.data)}")
+    for sentence in why_too_large(cost, plan.out, slots):
+        typer.echo(f"Does not fit: {sentence}")
+
+
+def _cost_cells(cost: "Cost", timed: bool) -> list[str]:
+    if not cost.images:
+        return ["-"] * 5
+    seconds, memory = _duration(cost.seconds), _size(cost.memory)
+    counts = [f"{cost.images:,.0f}", f"{cost.forwards:,.0f}"]
+    return [*counts, seconds if timed else "-", _size(cost.disk), memory if cost.memory else "-"]
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+def _size(count: int) -> str:
+    return f"{count / 1e6:.1f} MB" if count < 1e9 else f"{count / 1e9:.1f} GB"
 
 
 def _describe_training(run: "PlannedRun", plan: "Plan") -> str:

@@ -14,6 +14,10 @@ def report(
         Path | None,
         typer.Option(help="Where to write; by default the one folder that is reported on."),
     ] = None,
+    against: Annotated[
+        str | None,
+        typer.Option(help="openood: set OpenOOD's published leaderboard beside the figures."),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """
@@ -21,10 +25,12 @@ def report(
 
     Several folders, of many backbones or many machines, become one report: name its folder with
     --out. Beside report.html there are tables/ (Markdown, CSV, LaTeX) and figures/ (PNG, SVG).
+
+    With --against openood, OpenOOD's published rows stand beside those of the suites openood-*.
     """
     from dpn_plugin.report import write_report
 
-    path = write_report(folders, out)
+    path = write_report(folders, out, against)
     if as_json:
         print_json({"report": str(path)})
     else:

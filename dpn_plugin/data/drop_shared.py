@@ -1,7 +1,7 @@
 """Test sets without the samples that they share with other data."""
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -62,6 +62,18 @@ def drop_shared(
     for name, samples in ood.items():
         left[name], dropped[name] = _without(samples, ood_test_title(name), known)
     return DistinctTests(test, left, {name: count for name, count in dropped.items() if count})
+
+
+def shared_rows(samples: Samples, others: Sequence[Samples]) -> np.ndarray:
+    """
+    Return whether each sample is, byte for byte, also in one of the other sets.
+
+    :param samples: N samples
+    :param others: the other sets
+    :return: boolean, shape (N,)
+    """
+    own = short_hashes(samples)
+    return np.logical_or.reduce([np.isin(own, short_hashes(each)) for each in others])
 
 
 def _without(samples: Samples, title: str, known: Mapping[str, np.ndarray]) -> tuple[Samples, int]:

@@ -189,6 +189,26 @@ class ImageDecoder:
         )
 
 
+def fitted(
+    image: Image.Image, image_size: tuple[int, int] | None, channels: int | None
+) -> Image.Image:
+    """
+    Return an image with the given size and channels, as :meth:`LazyImages.decode` does.
+
+    :param image: of any size and mode
+    :param image_size: height and width; unchanged if not given
+    :param channels: 1 or 3; grey images stay grey and all others become RGB if not given
+    """
+    size = image.size if image_size is None else image_size[::-1]
+    image = _eight_bits(image).convert(_mode(image, channels))
+    if image.size == size:
+        return image
+    top, left, height, width = centre_box(image.height, image.width, size[::-1])
+    # crop first: resize(box=...) would blend in pixels from outside the box
+    image = image.crop((left, top, left + width, top + height))
+    return image.resize(size, Image.Resampling.BILINEAR)
+
+
 def _mode(image: Image.Image, channels: int | None) -> str:
     if channels is None:
         return "L" if image.mode in _GREY_MODES else "RGB"
@@ -196,13 +216,7 @@ def _mode(image: Image.Image, channels: int | None) -> str:
 
 
 def _pixels(image: Image.Image, mode: str, size: tuple[int, int]) -> Tensor:
-    image = _eight_bits(image).convert(mode)
-    if image.size != size:
-        top, left, height, width = centre_box(image.height, image.width, size[::-1])
-        # crop first: resize(box=...) would blend in pixels from outside the box
-        image = image.crop((left, top, left + width, top + height))
-        image = image.resize(size, Image.Resampling.BILINEAR)
-    pixels = torch.from_numpy(np.array(image))
+    pixels = torch.from_numpy(np.array(fitted(image, size[::-1], 1 if mode == "L" else 3)))
     return pixels[None] if pixels.ndim == 2 else pixels.permute(2, 0, 1)
 
 

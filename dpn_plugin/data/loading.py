@@ -141,7 +141,7 @@ def select(
     :param seed: selects the random subset of ``limit``
     :raises UserError: if the data is missing, damaged, or empty after filtering
     """
-    source = _open_source(spec, root, hints)
+    source = open_source(spec, root, hints)
     needs_labels = in_domain or spec.classes is not None
     labels = _labels(source, needed=needs_labels)
     if needs_labels and isinstance(source, LazyImages) and source.unlabelled:
@@ -156,7 +156,15 @@ def select(
     return Selection(spec, source, labels, indices, kept, in_domain)
 
 
-def _open_source(spec: SourceSpec, root: Path, hints: dict[str, Any]) -> Samples | LazyImages:
+def open_source(spec: SourceSpec, root: Path, hints: dict[str, Any]) -> Samples | LazyImages:
+    """
+    Return all samples of a source, with its options.
+
+    :param spec: what to open; classes and limit are not applied
+    :param root: the folder of downloaded data sets
+    :param hints: further arguments of :func:`load`, for loaders that take them
+    :raises UserError: if the source is unknown, or an option is wrong
+    """
     loader = partial(registry.load("datasets", spec.scheme), spec.argument)
     options = check_options(
         spec.source, loader, dict(spec.options), reserved=_RESERVED, also=SOURCE_KEYS

@@ -11,6 +11,7 @@ import numpy as np
 from dpn_plugin.data.hashes import short_hashes
 from dpn_plugin.data.same_source import same_data_set, same_part, same_source
 from dpn_plugin.data.samples import Samples
+from dpn_plugin.data.shifts import clean_spec
 from dpn_plugin.data.spec import SourceSpec
 from dpn_plugin.errors import UserError
 
@@ -121,6 +122,39 @@ def check_calibration(calibration: NamedData, others: Sequence[NamedData]) -> No
             )
         if samples is not None and other_samples is not None:
             _compare_calibration((name, samples), (other, other_samples))
+
+
+def check_shift(shift: NamedData, in_domain: NamedData, tested: bool = True) -> None:
+    """
+    Raise if a shifted set is made of training data; warn if it has a few such images.
+
+    :param shift: a set of ``[shift]`` with its samples before they were corrupted, once loaded
+    :param in_domain: the in-domain training data
+    :param tested: whether the suite names in-domain test data, which the set can be made of
+    :raises UserError: if both are the same part of a source, or if more than 1 % of the samples
+        of the shifted set are also training samples
+    """
+    name, spec, samples = shift
+    _, train_spec, train = in_domain
+    remedy = "Make it of the in-domain test data" + (
+        "." if tested else ": name some in [in_domain_test]."
+    )
+    if same_part(spec, train_spec):
+        raise UserError(
+            f"{name!r} is made of the training data 'in_domain' ({train_spec.name}), so its "
+            f"accuracy would be that on training data. {remedy}"
+        )
+    if samples is None or train is None:
+        return
+    count = shared_images(train, samples)
+    found = (
+        f"{count} of the {len(samples)} {noun(samples)} that {name!r} is made of "
+        f"({clean_spec(spec).name}) are also in the training data 'in_domain'"
+    )
+    if count > TOLERATED_SHARE * len(samples):
+        raise UserError(f"{found}: their accuracy says nothing. {remedy}")
+    if count:
+        warnings.warn(f"{found}, so the accuracy is slightly too high. {remedy}")
 
 
 def check_set_aside(calibration: Samples, rest: Sequence[Samples]) -> None:

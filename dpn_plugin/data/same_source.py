@@ -2,6 +2,7 @@
 
 import posixpath
 
+from dpn_plugin.data.shifts import clean_spec
 from dpn_plugin.data.spec import ClassRange, SourceSpec
 
 
@@ -24,6 +25,7 @@ def same_source(a: SourceSpec, b: SourceSpec) -> bool:
 
 
 def _data_set(spec: SourceSpec) -> str:
+    spec = clean_spec(spec)
     if spec.scheme in {"torchvision", "pytorch_ood"}:
         return _path(spec).partition("/")[0]  # EMNIST/letters is a part of EMNIST
     return _path(spec)
@@ -31,6 +33,7 @@ def _data_set(spec: SourceSpec) -> str:
 
 def same_part(a: SourceSpec, b: SourceSpec) -> bool:
     """Return whether two specifications differ at most in the limit, or in some of the classes."""
+    a, b = clean_spec(a), clean_spec(b)
     same = (_path(a), a.split, a.options) == (_path(b), b.split, b.options)
     return same and not _disjoint(a.classes, b.classes)
 

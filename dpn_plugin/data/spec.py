@@ -85,7 +85,10 @@ class SourceSpec(BaseModel):
     classes: Classes | None = None
     limit: StrictInt | None = Field(None, ge=1)
     skip_damaged: StrictBool = False
-    options: dict[str, StrictBool | StrictInt | StrictFloat | StrictStr] = {}
+    options: dict[
+        str,
+        StrictBool | StrictInt | StrictFloat | StrictStr | tuple[StrictInt | StrictStr, ...],
+    ] = {}
 
     @property
     def scheme(self) -> str:
@@ -106,7 +109,8 @@ class SourceSpec(BaseModel):
     def selection(self) -> str:
         """The part that is taken: ``classes=0-6, limit=300, patches=600``; empty for all."""
         parts = {"classes": _classes_text(self.classes), "limit": self.limit, **self.options}
-        return ", ".join(f"{key}={value}" for key, value in parts.items() if value is not None)
+        shown = {key: _option_text(each) for key, each in parts.items() if each is not None}
+        return ", ".join(f"{key}={text}" for key, text in shown.items())
 
     @classmethod
     def parse(cls, value: "SourceSpec | str | Mapping[str, Any]", key: str = "") -> "SourceSpec":
@@ -227,6 +231,10 @@ _PARSERS: dict[str, Callable[[str], Any]] = {
 
 #: the keys that every source takes, beside its own options
 SOURCE_KEYS = tuple(_PARSERS)
+
+
+def _option_text(value: object) -> str:
+    return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 def _classes_text(classes: ClassRange | tuple[int, ...] | tuple[str, ...] | None) -> str | None:

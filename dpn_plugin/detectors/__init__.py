@@ -7,6 +7,7 @@ stored outputs if possible.
 
 from dpn_plugin.detectors.combination import Combination, parse_combination
 from dpn_plugin.detectors.create import create_detector, why_not_applicable, wired
+from dpn_plugin.detectors.density_aware import DensityAware
 from dpn_plugin.detectors.gaussian_kl import GaussianKL, representation
 from dpn_plugin.detectors.measures import (
     DifferentialEntropy,
@@ -14,6 +15,7 @@ from dpn_plugin.detectors.measures import (
     MutualInformation,
     Precision,
     PredictiveEntropy,
+    TotalVariance,
 )
 from dpn_plugin.detectors.names import find_detectors
 from dpn_plugin.detectors.stored import (
@@ -32,6 +34,7 @@ from dpn_plugin.detectors.wiring import NotApplicable, preserved_state
 __all__ = [
     "RMDPP",
     "Combination",
+    "DensityAware",
     "DifferentialEntropy",
     "GaussianKL",
     "MahalanobisPP",
@@ -41,6 +44,7 @@ __all__ = [
     "Precision",
     "PredictiveEntropy",
     "Together",
+    "TotalVariance",
     "checked_scores",
     "create_detector",
     "find_detectors",

@@ -8,7 +8,7 @@ from torch.nn import Module
 
 from dpn_plugin import functional
 from dpn_plugin.errors import UserTypeError
-from dpn_plugin.papers import PRIOR_NETWORKS, REPRESENTATION_GAP, detector_info
+from dpn_plugin.papers import FLEXIBLE_EVIDENTIAL, PRIOR_NETWORKS, REPRESENTATION_GAP, detector_info
 
 
 class _MeasureDetector(LogitsDetector):
@@ -100,6 +100,25 @@ class Precision(_MeasureDetector):
     def score(logits: Tensor) -> Tensor:
         """Return the outlier score as a pure function of the logits."""
         return -functional.log_precision(logits)
+
+
+class TotalVariance(_MeasureDetector):
+    r"""
+    The sum of variances of *Uncertainty Estimation by Flexible Evidential Deep Learning*: the
+    outlier score is
+
+    .. math:: \ln \sum_c \operatorname{Var} \pi_c = \ln \frac{1 - \sum_c p_c^2}{1 + \alpha_0}
+
+    .. note:: The logarithm ranks like the sum and cannot underflow. The logits of the method
+        ``f-edl`` describe the Dirichlet that has the same sum as its flexible Dirichlet.
+    """
+
+    info = detector_info(FLEXIBLE_EVIDENTIAL)
+
+    @staticmethod
+    def score(logits: Tensor) -> Tensor:
+        """Return the outlier score as a pure function of the logits."""
+        return functional.log_total_variance(logits)
 
 
 class DifferentialEntropy(_MeasureDetector):

@@ -3,6 +3,7 @@
 from dpn_plugin.evaluation.evaluate import Evaluation
 from dpn_plugin.evaluation.held_out_figures import held_out_figures
 from dpn_plugin.evaluation.in_memory import evaluate as evaluate_model
+from dpn_plugin.evaluation.peak_memory import PeakMemory
 from dpn_plugin.evaluation.plane import PLANE_SETS, plane_samples
 from dpn_plugin.evaluation.record import (
     EVALUATION_FILE,
@@ -38,6 +39,7 @@ __all__ = [
     "Evaluation",
     "EvaluationRecord",
     "OutputKeys",
+    "PeakMemory",
     "ResultRow",
     "SampleGroup",
     "SamplesRecord",

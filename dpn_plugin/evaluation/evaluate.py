@@ -30,6 +30,7 @@ from dpn_plugin.evaluation.sample_record import has_samples, write_samples
 from dpn_plugin.evaluation.samples import choose_samples, has_images
 from dpn_plugin.evaluation.scorers import DetectorScorer, Scorer, create_scorer, scorer_names
 from dpn_plugin.evaluation.shared_scores import score_together
+from dpn_plugin.evaluation.shift_rows import detector_shift_rows, shift_rows
 from dpn_plugin.evaluation.stored_scores import write_scores
 from dpn_plugin.evaluation.warning_collector import WarningCollector
 from dpn_plugin.outputs import CALIBRATION, HELD_OUT, RunOutputs
@@ -74,6 +75,7 @@ class Evaluation:
         self.test_sets = [
             name for name in outputs.samples if name.partition(".")[0] in ("near", "far")
         ]
+        self.shift_sets = [name for name in outputs.samples if name.startswith("shift.")]
         self._calibration = [CALIBRATION] if CALIBRATION in outputs.samples else []
         self.scorers: dict[str, Scorer | Exception] = {}
         self.record: EvaluationRecord | None = None
@@ -89,7 +91,7 @@ class Evaluation:
         self.scorers = {name: self._create_scorer(name) for name in wanted}
         # those of test sets are also required if all figures are known: the report reads them
         plane = [name for name in PLANE_SETS if name in self.outputs.samples]
-        required = ["in_domain_test", *self.test_sets, *plane, *self._calibration]
+        required = ["in_domain_test", *self.test_sets, *self.shift_sets, *plane, *self._calibration]
         self.samples_missing = has_images(self.outputs) and not has_samples(
             self.folder, self._identity()
         )
@@ -112,7 +114,7 @@ class Evaluation:
         if self.samples_missing:
             chosen = choose_samples(self.outputs, self.test_sets, record.identity)
             write_samples(self.folder, chosen)
-        sets = ["in_domain_test", *self.test_sets, *self._calibration]
+        sets = ["in_domain_test", *self.test_sets, *self.shift_sets, *self._calibration]
         score_together(self.outputs, self.scorers, sets, self.warnings, on_detector)
         for name in list(self.scorers):
             on_detector(name)
@@ -152,6 +154,8 @@ class Evaluation:
         ood = {name: outputs.arrays(name) for name in self.test_sets}
         rows = classification_rows(test)
         rows += calibration_rows(outputs.held_out(), test, ood, self.calibration_samples)
+        shifted = {_set_name(name): outputs.arrays(name) for name in self.shift_sets}
+        rows += shift_rows(outputs.held_out(), test, shifted)
         if not run.method.averages and not run.method.has_ood_classifier:
             rows += gap_rows(test, ood)
         networks = run.record.networks.values()
@@ -160,7 +164,10 @@ class Evaluation:
             backbone=run.config.backbone,
             method=self.method,
             seed=run.config.seed,
-            data={name: outputs.keys[name].data for name in ("in_domain_test", *self.test_sets)},
+            data={
+                name: outputs.keys[name].data
+                for name in ("in_domain_test", *self.test_sets, *self.shift_sets)
+            },
             code=run.record.code,
             outputs=self._output_keys(),
             samples=self._sample_counts(),
@@ -180,7 +187,7 @@ class Evaluation:
 
     def _output_keys(self) -> OutputKeys:
         groups: dict[str, dict[str, str]] = {}
-        for name in (*self.test_sets, *PLANE_SETS):
+        for name in (*self.test_sets, *self.shift_sets, *PLANE_SETS):
             group, _, set_name = name.partition(".")
             if name in self.outputs.keys:
                 groups.setdefault(group, {})[set_name] = self.outputs.keys[name].hash
@@ -199,6 +206,8 @@ class Evaluation:
             out_scores = {each: scorer.score(each) for each in self.test_sets}
             test = self.outputs.arrays("in_domain_test")
             rows = detector_rows(name, in_scores, out_scores, test)
+            shifted = {_set_name(each): scorer.score(each) for each in self.shift_sets}
+            rows += detector_shift_rows(name, in_scores, shifted, out_scores)
             if self._calibration:
                 rows += decision_rows(name, scorer.score_calibration(), in_scores, out_scores)
             found.rows = rows
@@ -212,3 +221,8 @@ class Evaluation:
         if isinstance(scorer, DetectorScorer) and scorer.prepared is not None:
             scorer.prepared.add_to(found)
         return found
+
+
+def _set_name(name: str) -> str:
+    """Return the name of a set without its group."""
+    return name.partition(".")[2]

@@ -2,6 +2,8 @@
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -12,11 +14,15 @@ from dpn_plugin.backbones import Part, as_backbone, logits_of, model_name, tenso
 from dpn_plugin.detectors import (
     GaussianKL,
     NotApplicable,
+    Together,
+    checked_scores,
     create_detector,
     find_detectors,
     fit,
+    fits_on,
     parse_combination,
     preserved_state,
+    reads,
     scores,
 )
 from dpn_plugin.errors import UserError, UserTypeError
@@ -83,6 +89,7 @@ def evaluate(
         evaluation.find_parts(encoder, head)
         evaluation.compute()
         rows, not_run = evaluation.general_rows(), {}
+        evaluation.score_together(names)
         for each in names:
             try:
                 rows += evaluation.detector_rows(each)
@@ -116,6 +123,8 @@ class _InMemory:
         ood: Mapping[str, Iterable[Any]],
     ) -> None:
         self.model = model
+        #: scores by detector and set, the in-domain set without a name
+        self.prepared: dict[str, dict[str, Tensor]] = {}
         self.device = getattr(next(model.parameters(), None), "device", torch.device("cpu"))
         self.sets = {
             name: LoadedSet(
@@ -161,19 +170,48 @@ class _InMemory:
             rows += calibration_rows(self.sets["held_out"].arrays, test, ood)
         return rows + gap_rows(test, ood)
 
+    def score_together(self, names: Sequence[str]) -> None:
+        """
+        Score the detectors that read inputs, with one pass over every loader.
+
+        :param names: of all detectors; those that cannot be scored so are scored alone, or fail
+            alone
+        """
+        found: dict[str, Any] = {}
+        for name in names:
+            with suppress(Exception):
+                detector = self._create(name)
+                if reads(detector) == "inputs":
+                    found[name] = detector
+        together, source = Together(found), self.sets.get("fit")
+        with suppress(Exception):
+            for name in [each for each in found if found[each].requires_fit]:
+                if fits_on(found[name]) != "inputs" or source is None:
+                    together.attempt(name, partial(self._fit, found[name]))
+            fitted = [n for n in found if found[n].requires_fit and fits_on(found[n]) == "inputs"]
+            if source is not None:
+                together.fit(fitted, source.batches(same_order=False))
+            tests = {"": self.sets["in_domain"], **self.ood}
+            by_set = {key: together.score(each.batches()) for key, each in tests.items()}
+            for name in found.keys() - together.failures:
+                self.prepared[name] = {key: by_set[key][name] for key in by_set}
+
     def detector_rows(self, name: str) -> list[ResultRow]:
         """Return the figures of a detector."""
         if parse_combination(name) is not None:
             raise NotApplicable("combinations need calibration samples; use a suite (dpn bench).")
-        detector = self._create(name)
-        if detector.requires_fit:
-            self._fit(detector)
-        test = self.sets["in_domain"]
-        inside = scores(detector, test.arrays, test.batches())
-        outside = {
-            key: scores(detector, each.arrays, each.batches()) for key, each in self.ood.items()
-        }
-        return detector_rows(name, inside, outside, test.arrays)
+        detector, tests = self._create(name), {"": self.sets["in_domain"], **self.ood}
+        if name in self.prepared:
+            known = self.prepared.pop(name)
+            found = {key: checked_scores(detector, known[key]) for key in tests}
+        else:
+            if detector.requires_fit:
+                self._fit(detector)
+            found = {
+                key: scores(detector, each.arrays, each.batches()) for key, each in tests.items()
+            }
+        inside = found.pop("")
+        return detector_rows(name, inside, found, tests[""].arrays)
 
     def _create(self, name: str) -> Any:
         if self.backbone is not None:

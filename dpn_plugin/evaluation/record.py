@@ -74,6 +74,7 @@ class OutputKeys(BaseModel):
     :param calibration: key of the calibration samples, if there are any
     :param near: keys of the near OOD sets by name
     :param far: keys of the far OOD sets by name
+    :param shift: keys of the shifted sets by name
     :param plane: keys of ``grid`` and ``points``, for samples that are points in the plane
     """
 
@@ -83,6 +84,7 @@ class OutputKeys(BaseModel):
     calibration: str | None = None
     near: dict[str, str] = {}
     far: dict[str, str] = {}
+    shift: dict[str, str] = {}
     plane: dict[str, str] = {}
 
 

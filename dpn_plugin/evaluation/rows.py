@@ -1,7 +1,7 @@
 """From outputs and scores to rows of ``results.csv``."""
 
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 import torch
@@ -49,14 +49,14 @@ def detector_rows(
     """
     rows, correct = [], is_correct(test)
     for name, scores in out_scores.items():
-        rows += _rows("ood", ood_metrics(in_scores, scores), name, detector)
+        rows += metric_rows("ood", ood_metrics(in_scores, scores), name, detector)
     found = misclassification_metrics(in_scores, correct)
-    rows += _rows("misclassification", found, "", detector)
-    rows += _rows("selective", selective_metrics(in_scores, correct), "", detector)
+    rows += metric_rows("misclassification", found, "", detector)
+    rows += metric_rows("selective", selective_metrics(in_scores, correct), "", detector)
     for name, scores in out_scores.items():
         found = selective_metrics(in_scores, correct, scores)
-        rows += _rows("selective", found, name, detector)
-    return _with_group_means(rows)
+        rows += metric_rows("selective", found, name, detector)
+    return with_group_means(rows)
 
 
 def decision_rows(
@@ -78,7 +78,7 @@ def decision_rows(
         threshold = conformal_threshold(calibration, alpha)
         for name, scores in {"": in_scores, **out_scores}.items():
             share = float((scores.double() > threshold).double().mean())
-            rows += _rows("decision", {f"rejected@{alpha:g}": share}, name, detector)
+            rows += metric_rows("decision", {f"rejected@{alpha:g}": share}, name, detector)
     left_out = [alpha for alpha in ALPHAS if n < required_calibration(alpha)]
     if left_out:
         levels = " and ".join(f"{alpha:g}" for alpha in left_out)
@@ -87,7 +87,7 @@ def decision_rows(
             f"There are no decisions at alpha = {levels}: alpha = {left_out[0]:g} needs at least "
             f"{needed} calibration samples, and there are {n}."
         )
-    return _with_group_means(rows)
+    return with_group_means(rows)
 
 
 def calibration_rows(
@@ -104,25 +104,32 @@ def calibration_rows(
     :param samples: the largest number of in-domain and of OOD samples that are drawn for a set;
         the same in-domain samples for all networks and for all sets that have so many
     """
-    evidential = "evidence_logits" in test
+    confidence = fit_confidence(held_out)
+    in_confidence, correct = confidence(test), is_correct(test)
+    rows = []
+    for set_name, arrays in ood.items():
+        found = calibration_metrics(in_confidence, correct, confidence(arrays), most=samples)
+        rows += metric_rows("calibration", found, set_name)
+    in_domain = calibration_metrics(in_confidence, correct)
+    rows += metric_rows("calibration", {f"in_domain_{m}": v for m, v in in_domain.items()})
+    return with_group_means(rows)
+
+
+def fit_confidence(held_out: Arrays) -> Callable[[Arrays], Tensor]:
+    """
+    Return what gives the calibrated confidence of outputs: one number (a temperature; a translation
+    for evidential networks) is fitted to held-out in-domain samples.
+
+    :param held_out: outputs for held-out samples
+    """
+    evidential = "evidence_logits" in held_out
     name = "evidence_logits" if evidential else "logits"
     fit = fit_translation if evidential else fit_temperature
     confidence_of = edl_confidence if evidential else softmax_confidence
     inside = held_out["labels"] >= 0
     logits, labels = (torch.from_numpy(held_out[each][inside]) for each in (name, "labels"))
     fitted = fit(logits, labels)
-
-    def confidence(arrays: Arrays) -> Tensor:
-        return score_chunks(lambda logits: confidence_of(logits, fitted), arrays[name])
-
-    in_confidence, correct = confidence(test), is_correct(test)
-    rows = []
-    for set_name, arrays in ood.items():
-        found = calibration_metrics(in_confidence, correct, confidence(arrays), most=samples)
-        rows += _rows("calibration", found, set_name)
-    in_domain = calibration_metrics(in_confidence, correct)
-    rows += _rows("calibration", {f"in_domain_{m}": v for m, v in in_domain.items()})
-    return _with_group_means(rows)
+    return lambda arrays: score_chunks(lambda logits: confidence_of(logits, fitted), arrays[name])
 
 
 def gap_rows(test: Arrays, ood: Mapping[str, Arrays]) -> list[ResultRow]:
@@ -139,20 +146,21 @@ def gap_rows(test: Arrays, ood: Mapping[str, Arrays]) -> list[ResultRow]:
         except ValueError as error:
             warnings.warn(f"There is no Gaussian-KL gap to {name}: {error}")
             continue
-        rows += _rows("gap", gap, name)
-    return _with_group_means(rows)
+        rows += metric_rows("gap", gap, name)
+    return with_group_means(rows)
 
 
-def _rows(
+def metric_rows(
     task: str, metrics: Mapping[str, float], dataset: str = "", detector: str = ""
 ) -> list[ResultRow]:
+    """Return a row for each metric."""
     return [
         ResultRow(task=task, detector=detector, dataset=dataset, metric=metric, value=value)
         for metric, value in metrics.items()
     ]
 
 
-def _with_group_means(rows: Iterable[ResultRow]) -> list[ResultRow]:
+def with_group_means(rows: Iterable[ResultRow]) -> list[ResultRow]:
     """Return the rows, with sets by their names alone, and the mean of every group's sets."""
     values: dict[tuple[str, str, str, str], list[float]] = {}
     found = []
@@ -163,7 +171,7 @@ def _with_group_means(rows: Iterable[ResultRow]) -> list[ResultRow]:
             key = row.task, row.detector, group, row.metric
             values.setdefault(key, []).append(row.value)
     for (task, detector, group, metric), each in values.items():
-        found += _rows(task, {metric: float(np.mean(each))}, group, detector)
+        found += metric_rows(task, {metric: float(np.mean(each))}, group, detector)
     return found
 
 

@@ -36,10 +36,10 @@ def dirichlet_kl(log_p: Tensor, log_q: Tensor) -> Tensor:
     check_logits(log_q, "log_q")
     z, w = _broadcast(log_p, log_q)
     z0, w0 = torch.logsumexp(z, dim=1), torch.logsumexp(w, dim=1)
-    (p_r, p_aq), (q_r, _), (p0_r, p0_aq), (q0_r, _) = map(_stirling, (z, w, z0, w0))
-    stirling = 0.5 * ((z - w).sum(dim=1) - (z0 - w0)) + (q_r - p_r).sum(dim=1) - (q0_r - p0_r)
-    mean = _mean_divergence(z - z0.unsqueeze(1), w - w0.unsqueeze(1), w)
-    return mean + stirling + _poles(w - z, w0 - z0, p_aq, p0_aq)
+    (p_r, p_aq), (q_r, _), (p0_r, p0_aq), (q0_r, _) = map(stirling, (z, w, z0, w0))
+    half = 0.5 * ((z - w).sum(dim=1) - (z0 - w0)) + (q_r - p_r).sum(dim=1) - (q0_r - p0_r)
+    mean = mean_divergence(z - z0.unsqueeze(1), w - w0.unsqueeze(1), w)
+    return mean + half + _poles(w - z, w0 - z0, p_aq, p0_aq)
 
 
 def _broadcast(log_p: Tensor, log_q: Tensor) -> list[Tensor]:
@@ -53,29 +53,38 @@ def _broadcast(log_p: Tensor, log_q: Tensor) -> list[Tensor]:
     return list(torch.broadcast_tensors(log_p.to(dtype), log_q.to(dtype)))
 
 
-def _stirling(z: Tensor) -> tuple[Tensor, Tensor]:
-    """Return r(a) and a q(a)."""
+def stirling(z: Tensor) -> tuple[Tensor, Tensor]:
+    """
+    Return r(a) and a q(a) of :mod:`dpn_plugin.functional.special`.
+
+    :param z: logarithms of the arguments, any shape
+    """
     g, h = remainders(z)
     aq = 1 - torch.exp(z) * g
     return h - aq - 0.5 * z, aq
 
 
-def _mean_divergence(log_a: Tensor, log_b: Tensor, w: Tensor) -> Tensor:
+def mean_divergence(log_a: Tensor, log_b: Tensor, w: Tensor) -> Tensor:
     r"""
-    Return :math:`\beta_0 \sum_c [b_c d_c - b_c + a_c]` with :math:`d = \ln b - \ln a`.
+    Return :math:`\beta_0 \sum_c [b_c d_c - b_c + a_c]` with :math:`d = \ln b - \ln a`, which is
+    :math:`\beta_0` times the divergence of two means.
 
     No term is negative, so equal means give zero, even for a large :math:`\beta_0`.
+
+    :param log_a: the logarithm of the mean :math:`a`, :math:`B \times K`
+    :param log_b: the same for :math:`b`
+    :param w: :math:`\ln \beta`
     """
     d = log_b - log_a
     near = d.abs() < 0.5
     beta0 = torch.exp(w - log_b)
     far_term = torch.exp(w) * (d - 1) + beta0 * torch.exp(log_a)
-    near_term = torch.exp(w) * _exp_remainder(torch.where(near, -d, 0.0))
+    near_term = torch.exp(w) * exp_remainder(torch.where(near, -d, 0.0))
     return torch.where(near, near_term, far_term).sum(dim=1)
 
 
-def _exp_remainder(x: Tensor) -> Tensor:
-    """Return exp(x) - 1 - x for |x| < 1/2, by its series."""
+def exp_remainder(x: Tensor) -> Tensor:
+    """Return exp(x) - 1 - x for |x| < 1/2, by its series; ``x`` may have any shape."""
     value = torch.zeros_like(x)
     for k in range(16, 2, -1):
         value = (value + 1) * x / k

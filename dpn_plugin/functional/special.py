@@ -42,6 +42,8 @@ from dpn_plugin.functional.fitted import (
 # ln Gamma(x) = Stirling + sum_k B_2k/(2k(2k-1)) x^(1-2k)
 _DIGAMMA = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12, -3617 / 8160)
 _LGAMMA = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156, -3617 / 122400)
+# psi'(x) = 1/x + 1/(2x^2) + sum_k B_2k x^(-1-2k)
+_TRIGAMMA = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798)
 # Smaller arguments are shifted by it. For larger ones the neglected terms are below the rounding of
 # the sums that use the series.
 _SHIFT = 9
@@ -92,6 +94,28 @@ def log_minus_digamma(z: Tensor) -> Tensor:
     return torch.exp(-z) - remainders(z).g
 
 
+def trigamma_remainder(z: Tensor) -> Tensor:
+    r"""
+    Return :math:`b(a) = a^2 \psi'(a) - a` at :math:`a = e^z`, between 1/2 and 1.
+
+    It gives :math:`\psi'(a) = (a + b) / a^2` and, without cancellation,
+    :math:`a - 1 / \psi'(a) = a b / (a + b)`. Below the border the argument is shifted with
+
+    .. math:: \psi'(a) - \frac1a = \sum_{i=0}^{n-1} \frac{1}{(a+i)^2 (a+i+1)}
+        + \Bigl[\psi'(a+n) - \frac1{a+n}\Bigr],
+
+    whose terms are all positive.
+
+    :param z: logarithms of the arguments, any shape, float32 or float64
+    """
+    small = z < math.log(_SHIFT)
+    a = torch.exp(torch.where(small, z, 0.0))
+    u = torch.where(small, 1 / (a + _SHIFT), torch.exp(-torch.where(small, 0.0, z)))
+    series = 0.5 + u * polynomial(_TRIGAMMA, u * u)
+    shifted = sum(1 / ((a + i).square() * (a + i + 1)) for i in range(1, _SHIFT))
+    return torch.where(small, 1 / (1 + a) + a.square() * (shifted + series * u * u), series)
+
+
 def winner_gap(z: Tensor, s: Tensor) -> Tensor:
     r"""
     Return :math:`g(a) - g(a (1 + s)) \geq 0` without the cancellation for small :math:`s`.
@@ -116,6 +140,23 @@ def winner_gap(z: Tensor, s: Tensor) -> Tensor:
     recurrence = sum(a * s / ((a + i) * (a0 + i)) for i in range(1, _SHIFT))
     below = torch.log1p(s * _SHIFT * v) - recurrence - step * (0.5 + tail)
     return _blend(step * (0.5 - tail), below, small)
+
+
+def log_others(z: Tensor) -> Tensor:
+    r"""
+    Return :math:`\ln \sum_{j \neq c} e^{z_j}` for every class :math:`c`, in the shape of ``z``.
+
+    The sum of all minus the winner would cancel, so that of the winner is computed by itself; every
+    other class has at most half of the sum.
+
+    :param z: at least two classes in dimension 1
+    """
+    classes = torch.arange(z.shape[1], device=z.device).view(-1, *[1] * (z.dim() - 2))
+    winner = classes == z.argmax(dim=1, keepdim=True)
+    rest = torch.logsumexp(torch.where(winner, -math.inf, z), dim=1, keepdim=True)
+    share = torch.where(winner, -1.0, z - torch.logsumexp(z, dim=1, keepdim=True))
+    of_losers = torch.logsumexp(z, dim=1, keepdim=True) + torch.log1p(-torch.exp(share))
+    return torch.where(winner, rest, of_losers)
 
 
 def entropy_near_uniform(z: Tensor) -> Tensor:

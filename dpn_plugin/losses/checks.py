@@ -71,12 +71,13 @@ def check_width(logits: Tensor, num_classes: int | None) -> None:
         )
 
 
-def check_target(target: Tensor, logits: Tensor) -> None:
+def check_target(target: Tensor, logits: Tensor, num_classes: int | None = None) -> None:
     """
     Check that a target holds one label per sample (or pixel) of the logits.
 
     :param target: the labels of ``logits``; below zero means OOD
     :param logits: shape :math:`B \\times K` or :math:`B \\times K \\times H \\times W`
+    :param num_classes: :math:`K`; that of the logits if ``None``
     :raises UserTypeError: if the target is not a tensor of integers
     :raises UserError: if its shape does not fit or a label is :math:`K` or more
     """
@@ -92,7 +93,7 @@ def check_target(target: Tensor, logits: Tensor) -> None:
         )
     # a graph cannot branch on values; callers of compiled code check them
     if not torch.compiler.is_compiling() and target.numel():
-        _check_labels(int(target.max()), logits.shape[1])
+        _check_labels(int(target.max()), num_classes or logits.shape[1])
 
 
 def _check_labels(largest: int, classes: int) -> None:

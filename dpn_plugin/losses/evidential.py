@@ -1,35 +1,26 @@
 """Evidential deep learning: a Dirichlet from non-negative evidence for every class."""
 
-import warnings
 from collections.abc import Callable
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
-from dpn_plugin.functional import computed_dtype, dirichlet_kl, log_minus_digamma
-from dpn_plugin.losses.checks import check_choice, check_integer
-from dpn_plugin.losses.grouped import BOUND, GroupedLoss, one_hot, softened
+from dpn_plugin.functional import dirichlet_kl, log_minus_digamma
+from dpn_plugin.losses.checks import check_choice
+from dpn_plugin.losses.evidence import (
+    AnnealedLoss,
+    border_of,
+    check_evidence,
+    evidential_log_concentration,
+    pick,
+    square_errors,
+    without_evidence,
+)
+from dpn_plugin.losses.grouped import one_hot, softened
 from dpn_plugin.papers import EVIDENTIAL, loss_info
 
-#: slope of the term that gives samples without evidence a gradient
-SLOPE = 0.01
 
-
-def evidential_log_concentration(logits: Tensor, evidence: str = "relu") -> Tensor:
-    r"""
-    Return :math:`\ln \alpha` with :math:`\alpha = 1 + e(z)`: the logits for Dirichlet detectors.
-
-    It is finite for all finite logits. Half precision is computed in float32.
-
-    :param logits: outputs of an evidential network, any shape
-    :param evidence: :math:`e(z)`: ``relu``, ``exp`` or ``softplus``
-    """
-    check_choice("evidence", evidence, _LOG_CONCENTRATIONS)
-    return _LOG_CONCENTRATIONS[evidence](logits.to(computed_dtype(logits.dtype)))
-
-
-class EvidentialLoss(GroupedLoss):
+class EvidentialLoss(AnnealedLoss):
     r"""
     Loss from *Evidential Deep Learning to Quantify Classification Uncertainty*.
 
@@ -81,32 +72,15 @@ class EvidentialLoss(GroupedLoss):
         :param reduction: one of ``mean``, ``sum`` or ``none``; with ``none``, OOD entries are zero
         :param num_classes: number of classes that the logits must have; any if ``None``
         """
-        super().__init__(gamma=0.0, reduction=reduction, num_classes=num_classes)
+        super().__init__(annealing_epochs, reduction, num_classes)
         check_choice("form", form, _DATA_TERMS)
-        check_choice("evidence", evidence, _LOG_CONCENTRATIONS)
+        check_evidence(evidence)
         self.form = form
         self.evidence = evidence
-        self.annealing_epochs = check_integer("annealing_epochs", annealing_epochs, least=1)
-        # not a buffer: it follows from the epoch, so checkpoints do not store it
-        self.kl_weight = 1.0
 
-    def set_epoch(self, epoch: int) -> None:
-        r"""
-        Set :math:`\lambda_t` for an epoch.
-
-        :param epoch: number of finished epochs, from 0 on
-        """
-        self.kl_weight = min(1.0, check_integer("epoch", epoch, least=0) / self.annealing_epochs)
-
-    def forward(self, logits: Tensor, target: Tensor) -> Tensor:
-        """Return the loss, and warn if OOD samples were discarded."""
-        loss = super().forward(logits, target)
-        if not torch.compiler.is_compiling() and bool((target < 0).any()):
-            warnings.warn(
-                "Discarding samples with targets < 0 (OOD), which this loss does not use.",
-                stacklevel=2,
-            )
-        return loss
+    def log_concentrations(self, outputs: Tensor) -> Tensor:
+        """Return the log-concentrations of a network's outputs."""
+        return evidential_log_concentration(outputs, self.evidence)
 
     def per_sample(self, logits: Tensor, target: Tensor) -> Tensor:
         """Return the data term and the weighted divergence of each sample."""
@@ -117,65 +91,28 @@ class EvidentialLoss(GroupedLoss):
         wrong = torch.where(right, 0.0, log_alpha)
         divergence = dirichlet_kl(wrong, torch.zeros_like(wrong))
         data = _DATA_TERMS[self.form](log_alpha, right)
-        border = 0.0 if self.evidence == "relu" else -BOUND
-        return data + self.kl_weight * divergence + _without_evidence(soft, right, border)
+        rescue = without_evidence(soft, right, border_of(self.evidence))
+        return data + self.kl_weight * divergence + rescue
 
     def extra_repr(self) -> str:
         """Return the arguments for ``repr``."""
         return f"form={self.form!r}, evidence={self.evidence!r}, kl_weight={self.kl_weight}"
 
 
-def _relu(z: Tensor) -> Tensor:
-    # slope 1 at 0, where relu and clamp have slope 0, so that a head of zeros has a gradient
-    return torch.log1p(torch.where(z >= 0, z, 0.0))
-
-
-def _exp(z: Tensor) -> Tensor:
-    return F.softplus(z, threshold=BOUND)  # ln(1 + e^z); the default threshold is off by 2e-9
-
-
-def _softplus(z: Tensor) -> Tensor:
-    return torch.log1p(F.softplus(z, threshold=BOUND))
-
-
 def _digamma(log_alpha: Tensor, right: Tensor) -> Tensor:
     log_s = torch.logsumexp(log_alpha, dim=1)
-    of_right = _pick(log_minus_digamma(log_alpha), right)
+    of_right = pick(log_minus_digamma(log_alpha), right)
     return _log(log_alpha, right) + of_right - log_minus_digamma(log_s)
 
 
 def _log(log_alpha: Tensor, right: Tensor) -> Tensor:
-    return -_pick(torch.log_softmax(log_alpha, dim=1), right)
+    return -pick(torch.log_softmax(log_alpha, dim=1), right)
 
 
 def _mse(log_alpha: Tensor, right: Tensor) -> Tensor:
-    # computed from the other classes, p and 1 - p of the winner keep their precision and gradient
-    p = torch.softmax(log_alpha, dim=1)
-    winner = one_hot(p.argmax(dim=1), p)
-    losers = torch.where(winner, 0.0, p)
-    rest = losers.sum(dim=1, keepdim=True)
-    p = torch.where(winner, 1 - rest, losers)
-    not_p = torch.where(winner, rest, 1 - losers)
-    error = torch.where(right, not_p, p).square().sum(dim=1)
-    one_over = torch.sigmoid(-torch.logsumexp(log_alpha, dim=1))  # 1 / (1 + S)
-    return error + (p * not_p).sum(dim=1) * one_over
+    return square_errors(log_alpha, right).sum(dim=1)
 
 
-def _without_evidence(z: Tensor, right: Tensor, border: float) -> Tensor:
-    """Return zero where a logit is above the border; else a term that raises the right class."""
-    distance = F.relu(border - z.amax(dim=1))
-    return SLOPE * distance * (1 - _pick(torch.log_softmax(z, dim=1), right))
-
-
-def _pick(values: Tensor, right: Tensor) -> Tensor:
-    return torch.where(right, values, 0.0).sum(dim=1)
-
-
-_LOG_CONCENTRATIONS: dict[str, Callable[[Tensor], Tensor]] = {
-    "relu": _relu,
-    "exp": _exp,
-    "softplus": _softplus,
-}
 _DATA_TERMS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "digamma": _digamma,
     "log": _log,

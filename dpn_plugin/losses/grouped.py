@@ -1,5 +1,6 @@
 """What all losses share: the average over in-domain and OOD samples, and softened logits."""
 
+import warnings
 from abc import abstractmethod
 
 import torch
@@ -62,11 +63,15 @@ class GroupedLoss(nn.Module):
         :raises UserTypeError: if the logits are not floating point or the target not integer
         """
         check_logits(logits)
-        check_width(logits, self.num_classes)
-        check_target(target, logits)
+        self.check_columns(logits)
+        check_target(target, logits, self.num_classes)
         values = self.per_sample(logits.to(computed_dtype(logits.dtype)), target.long())
         weighted = values * self._weights(target >= 0, values.dtype)
         return weighted if self.reduction == "none" else weighted.sum()
+
+    def check_columns(self, logits: Tensor) -> None:
+        """Raise a :class:`UserError` if the logits do not fit ``num_classes``."""
+        check_width(logits, self.num_classes)
 
     def _weights(self, in_domain: Tensor, dtype: torch.dtype) -> Tensor:
         # weights instead of boolean indexing: no copy, no synchronization, a group may be empty
@@ -76,6 +81,29 @@ class GroupedLoss(nn.Module):
         count = ones.sum()
         count_ood = in_domain.numel() - count
         return torch.where(in_domain, 1 / count.clamp(min=1), self.gamma / count_ood.clamp(min=1))
+
+
+class InDomainLoss(GroupedLoss):
+    """A loss of in-domain samples; OOD samples are discarded with a warning."""
+
+    def __init__(self, reduction: str, num_classes: int | None = None) -> None:
+        """
+        Create the loss.
+
+        :param reduction: one of ``mean``, ``sum`` or ``none``; with ``none``, OOD entries are zero
+        :param num_classes: number of classes that the logits must have; any if ``None``
+        """
+        super().__init__(gamma=0.0, reduction=reduction, num_classes=num_classes)
+
+    def forward(self, logits: Tensor, target: Tensor) -> Tensor:
+        """Return the loss, and warn if OOD samples were discarded."""
+        loss = super().forward(logits, target)
+        if not torch.compiler.is_compiling() and bool((target < 0).any()):
+            warnings.warn(
+                "Discarding samples with targets < 0 (OOD), which this loss does not use.",
+                stacklevel=2,
+            )
+        return loss
 
 
 def one_hot(target: Tensor, logits: Tensor) -> Tensor:

@@ -22,7 +22,7 @@ from dpn_plugin.metrics.intervals import (
     auroc_interval,
     auroc_interval_from_counts,
 )
-from dpn_plugin.metrics.ood import misclassification_metrics, ood_metrics
+from dpn_plugin.metrics.ood import misclassification_metrics, ood_metrics, rejected_share
 from dpn_plugin.metrics.paired import (
     PairedDifference,
     Placements,
@@ -56,6 +56,7 @@ __all__ = [
     "ood_metrics",
     "over_seeds",
     "paired_differences",
+    "rejected_share",
     "required_calibration",
     "risk_coverage",
     "selective_metrics",

@@ -66,6 +66,27 @@ def misclassification_metrics(scores: Tensor, correct: Tensor) -> dict[str, floa
     }
 
 
+def rejected_share(in_scores: Tensor, scores: Tensor, accepted: float = 0.95) -> float:
+    """
+    Return the share of samples that the threshold rejects which accepts so many in-domain samples.
+
+    The threshold is the smallest in-domain score that at least ``accepted`` of the in-domain scores
+    do not exceed; scores above it are rejected.
+
+    :param in_scores: of in-domain samples, shape (N,); larger means more likely OOD
+    :param scores: of the samples to reject or accept, shape (M,)
+    :param accepted: share of the in-domain samples, above 0 and at most 1
+    :raises UserError: if there are no scores, some are not finite, or the share is out of range
+    """
+    if not 0 < accepted <= 1:
+        raise UserError(f"accepted must be above 0 and at most 1, not {accepted}.")
+    ordered = check_scores("in_scores", in_scores).sort().values
+    scores = check_scores("scores", scores)
+    # without the tolerance, 0.95 * 100 = 95.00000000000001 would round up to 96
+    rank = math.ceil(accepted * len(ordered) - 1e-9)
+    return float((scores > ordered[rank - 1]).double().mean())
+
+
 def check_scores(name: str, scores: Tensor) -> Tensor:
     """
     Return scores in float64 on the CPU.

@@ -26,6 +26,17 @@ def dpn_detectors() -> Iterator[Entry]:
         "Gaussians over Max.P and D.Ent of correct, misclassified and OOD samples",
     )
     yield Entry(
+        "total-variance",
+        f"{_DETECTORS}:TotalVariance",
+        "Sum of the variances of the class probabilities",
+        ("f-edl",),
+    )
+    yield Entry(
+        "daedl",
+        f"{_DETECTORS}:DensityAware",
+        "Logits scaled by a normalised Gaussian density of the features",
+    )
+    yield Entry(
         "mahalanobis-pp",
         f"{_DETECTORS}:MahalanobisPP",
         "Mahalanobis distance of features scaled to unit length",
@@ -45,6 +56,21 @@ def dpn_losses() -> Iterator[Entry]:
     yield Entry("ce", "pytorch_ood.loss:CrossEntropyLoss", "Cross-entropy; OOD samples are ignored")
     yield Entry("oe", f"{_LOSSES}:outlier_exposure", "Outlier exposure: both lambdas are 0")
     yield Entry("edl", f"{_LOSSES}:EvidentialLoss", "Evidential deep learning")
+    yield Entry("r-edl", f"{_LOSSES}:RelaxedEvidentialLoss", "Evidential, relaxed prior")
+    yield Entry(
+        "re-edl", f"{_LOSSES}:RevisitedEvidentialLoss", "Evidential, square error of the mean alone"
+    )
+    yield Entry("i-edl", f"{_LOSSES}:FisherEvidentialLoss", "Evidential, Fisher information")
+    yield Entry("f-edl", f"{_LOSSES}:FlexibleEvidentialLoss", "Evidential, flexible Dirichlet")
+    yield Entry("daedl", f"{_LOSSES}:DensityAwareLoss", "Evidential, exp without a prior count")
+    yield Entry(
+        "belief-matching", f"{_LOSSES}:BeliefMatchingLoss", "Evidence lower bound of a Dirichlet"
+    )
+    yield Entry(
+        "ensemble-distillation",
+        f"{_LOSSES}:DistributionDistillationLoss",
+        "Dirichlet likelihood of an ensemble's predictions",
+    )
     yield Entry("dpn-fwd", f"{_LOSSES}:ForwardKLLoss", "Prior network, forward KL")
     yield Entry("dpn-rev", f"{_LOSSES}:ReverseKLLoss", "Prior network, reverse KL")
     yield Entry("dpn-plus", f"{_LOSSES}:dpn_plus", "Representation gap, lambda_out = 1/K + 0.5")
@@ -61,6 +87,17 @@ def dpn_methods() -> Iterator[Entry]:
     yield Entry("baseline", f"{_METHODS}:BASELINE", "Cross-entropy on in-domain data")
     yield Entry("oe", f"{_METHODS}:OE", "Outlier exposure")
     yield Entry("edl", f"{_METHODS}:EDL", "Evidential deep learning")
+    yield Entry("r-edl", f"{_METHODS}:R_EDL", "Evidential deep learning, relaxed")
+    yield Entry("re-edl", f"{_METHODS}:RE_EDL", "Evidential deep learning, revisited")
+    yield Entry("i-edl", f"{_METHODS}:I_EDL", "Evidential deep learning, Fisher information")
+    yield Entry("f-edl", f"{_METHODS}:F_EDL", "Evidential deep learning, flexible Dirichlet")
+    yield Entry("daedl", f"{_METHODS}:DAEDL", "Evidential deep learning, density-aware")
+    yield Entry("belief-matching", f"{_METHODS}:BELIEF_MATCHING", "Bayesian class probabilities")
+    yield Entry(
+        "ensemble-distillation",
+        f"{_METHODS}:ENSEMBLE_DISTILLATION",
+        "One Dirichlet network from the networks of a deep ensemble",
+    )
     yield Entry("dpn-fwd", f"{_METHODS}:DPN_FWD", "Prior network with forward KL")
     yield Entry("dpn-rev", f"{_METHODS}:DPN_REV", "Prior network with reverse KL")
     yield Entry("dpn-plus", f"{_METHODS}:DPN_PLUS", "Representation gap, OOD with alpha > 1")
@@ -96,3 +133,6 @@ def dpn_datasets() -> Iterator[Entry]:
     yield Entry("folder", f"{_SOURCES}.from_folder:load", "A folder of images for every class")
     yield Entry("hf", f"{_SOURCES}.from_hf:load", "A Hugging Face data set in a local folder")
     yield Entry("synthetic", f"{_SOURCES}.from_synthetic:load", "Points in the plane")
+    yield Entry(
+        "corrupted", f"{_SOURCES}.from_corrupted:load", "Any other source with noise, blur, ..."
+    )

@@ -78,6 +78,7 @@ def _near_chance(results: Results, records: list[BenchRecord]) -> Iterator[str]:
     chance = 1 / classes
     rows = results.summary[
         results.summary["suite"].eq(records[0].suite)
+        & results.summary["task"].eq("classification")
         & results.summary["metric"].eq("accuracy")
         & (results.summary["mean"] < chance + NEAR_CHANCE * (1 - chance))
     ]

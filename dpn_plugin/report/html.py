@@ -18,6 +18,7 @@ from dpn_plugin.report.figures import FigureSet
 from dpn_plugin.report.figures.style import ReportFigure
 from dpn_plugin.report.intervals import HeadlineInterval, headline_interval
 from dpn_plugin.report.names import dataset_title, metric
+from dpn_plugin.report.openood import HEADS, TEXTS, AgainstOpenOOD
 from dpn_plugin.report.paired import PairedRow
 from dpn_plugin.report.paired_text import paired_sentences, points
 from dpn_plugin.report.ranking import (
@@ -98,6 +99,7 @@ def html_page(
     sample_sets: list[SampleSet],
     paired: list[PairedRow],
     searches: list[SearchRow],
+    openood: AgainstOpenOOD | None = None,
 ) -> str:
     """Return the report as HTML; users' names are escaped, styles and script are embedded."""
     rows, shown = leaderboard_rows(results), headlines(results)
@@ -123,6 +125,9 @@ def html_page(
             figure_sets=figure_sets,
             sample_sets=sample_sets,
             paper_rows=paper_rows(results),
+            openood=openood,
+            openood_heads=HEADS,
+            openood_texts=TEXTS,
             not_run=_not_run_rows(results.records),
             not_run_counts=_not_run_counts(results.records),
         )
@@ -196,7 +201,8 @@ def _dataset_titles(rows: list[LeaderboardRow]) -> dict[str, str]:
 def _card(results: Results, headline: Headline, paired: list[PairedRow]) -> Card:
     scope, winner = Scope(headline.suite, headline.winner.backbone), headline.winner
     rows = results.rows(scope)
-    chosen = rows[rows["metric"].eq("accuracy") & rows["method"].eq(winner.method)]["mean"].dropna()
+    is_accuracy = rows["task"].eq("classification") & rows["metric"].eq("accuracy")
+    chosen = rows[is_accuracy & rows["method"].eq(winner.method)]["mean"].dropna()
     accuracy = float(chosen.iloc[0]) if len(chosen) else None
     differences = {
         row.other: row.paired

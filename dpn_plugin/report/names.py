@@ -11,6 +11,8 @@ MINUS = "\N{MINUS SIGN}"
 
 _TASKS = {
     "ood": "OOD detection",
+    "full_spectrum": "Full-spectrum OOD detection",
+    "shift": "Covariate shift",
     "misclassification": "Misclassification detection",
     "classification": "Classification",
     "calibration": "Calibration",
@@ -48,6 +50,7 @@ _METRICS = {
     "aupr_in": Metric("AUPR-in"),
     "fpr95": Metric("FPR95", larger_is_better=False),
     "accuracy": Metric("Accuracy"),
+    "rejected95": Metric("Rejected", larger_is_better=False),
     "rms_error": Metric("RMS calibration error", larger_is_better=False),
     "ece": Metric("ECE", larger_is_better=False),
     "kl_correct_ood": Metric("KL(correct ‖ OOD)", percent=False, decimals=2),

@@ -63,6 +63,11 @@ class Results:
             for group in ("near", "far")
         }
 
+    def shifted_sets(self, suite: str) -> list[str]:
+        """Return the names of the shifted sets of a suite."""
+        records = [record for record in self.records if record.suite == suite]
+        return list(dict.fromkeys(name for each in records for name in each.shift))
+
     def suite_folders(self, suite: str) -> list[Path]:
         """Return the folders of the benchmarks of a suite."""
         both = zip(self.folders, self.records, strict=True)

@@ -5,14 +5,14 @@ import io
 import re
 from collections.abc import Callable, Iterable
 
-from dpn_plugin.report.names import DASH
+from dpn_plugin.report.names import DASH, MINUS
 from dpn_plugin.report.tables import Cell, Table
 
 _LATEX = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#",
     "%": r"\%", "_": r"\_", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
     "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "±": r"$\pm$",
-    "‖": r"$\|$", DASH: "--",
+    "‖": r"$\|$", DASH: "--", MINUS: "$-$",
 }  # fmt: skip
 
 

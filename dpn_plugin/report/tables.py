@@ -16,7 +16,7 @@ from dpn_plugin.report.results import Results, Scope
 Key = TypeVar("Key")
 
 #: tasks with a table per metric, whose columns are detectors
-_BY_DETECTOR = ("ood", "misclassification")
+_BY_DETECTOR = ("ood", "full_spectrum", "misclassification")
 #: tasks with one table, whose columns are metrics
 _BY_METRIC = ("classification", "calibration", "gap")
 
@@ -137,7 +137,8 @@ def _tables(results: Results, scope: Scope) -> Iterator[Table]:
     rows = rows.assign(metric=rows["metric"].str.removeprefix("in_domain_"))
     rows = rows[rows["dataset"].isin(titles)]
     for task in _BY_DETECTOR:
-        for name, chosen in rows[rows["task"].eq(task)].groupby("metric", sort=False):
+        own = rows[rows["task"].eq(task) & rows["detector"].ne("")]
+        for name, chosen in own.groupby("metric", sort=False):
             yield _table(scope, task, (str(name),), chosen, titles, "detector")
     for task in _BY_METRIC:
         chosen = rows[rows["task"].eq(task)]

@@ -6,17 +6,20 @@ from pathlib import Path
 
 from dpn_plugin._files import check_folder, file_hash, locked, write_text
 from dpn_plugin.bench import BENCH_FILE, SEARCH_FOLDER
-from dpn_plugin.errors import UserError
+from dpn_plugin.errors import UserError, unknown_name
 from dpn_plugin.evaluation import SAMPLES_FILE
+from dpn_plugin.report import openood as openood_text
 from dpn_plugin.report.figures import draw_figures
 from dpn_plugin.report.html import html_page
+from dpn_plugin.report.openood import AgainstOpenOOD, OpenOODTable, against_openood
 from dpn_plugin.report.paired import PairedRow, paired_rows
 from dpn_plugin.report.paired_text import paired_csv, paired_latex, paired_markdown
 from dpn_plugin.report.paper import text as paper_text
 from dpn_plugin.report.paper.tables import PaperTable, paper_tables
-from dpn_plugin.report.results import load_results
+from dpn_plugin.report.results import Results, load_results
 from dpn_plugin.report.samples import find_samples
 from dpn_plugin.report.searches import SearchRow, find_searches, search_csv, search_markdown
+from dpn_plugin.report.shift_tables import shift_tables
 from dpn_plugin.report.table_text import csv_text, latex_text, markdown_text
 from dpn_plugin.report.tables import result_tables
 
@@ -25,18 +28,26 @@ _LOCK = ".report.lock"
 #: the hashes of the report and of its sources, in the format of sha256sum
 _HASHES = "report.sha256"
 _TABLES = ("results.csv", BENCH_FILE)
+#: the published leaderboards that figures can be set beside
+_AGAINST = ("openood",)
 
 
-def write_report(folders: str | Path | Iterable[str | Path], out: str | Path | None = None) -> Path:
+def write_report(
+    folders: str | Path | Iterable[str | Path],
+    out: str | Path | None = None,
+    against: str | None = None,
+) -> Path:
     """
     Write ``report.html``, ``tables/`` (Markdown, CSV, LaTeX), ``figures/`` (PNG, SVG) and the
     hashes of all of them; ``tables/paper/`` has the paper's tables, if its suites were run.
 
     :param folders: one or several folders that ``dpn bench`` wrote
     :param out: where to write; by default beside the results, if there is one folder
+    :param against: ``"openood"`` sets OpenOOD's published leaderboard beside the figures, on the
+        page and in ``tables/openood/``
     :return: the path of ``report.html``
-    :raises UserError: if there is nothing to report on, ``out`` holds files of others, or it cannot
-        be written
+    :raises UserError: if there is nothing to report on or to compare with, ``out`` holds files of
+        others, or it cannot be written
     """
     paths = [Path(folders)] if isinstance(folders, str | Path) else [Path(f) for f in folders]
     if out is None and len(paths) > 1:
@@ -47,13 +58,16 @@ def write_report(folders: str | Path | Iterable[str | Path], out: str | Path | N
     # first, because they may change while it is written
     sources = _hashes(target, _sources(target))
     results = load_results(paths)
-    tables, figure_sets = result_tables(results), draw_figures(results)
+    compared = None if against is None else _compare(results, against)
+    tables = [*result_tables(results), *shift_tables(results)]
+    figure_sets = draw_figures(results)
     for table in tables:
         write_text(target / "tables" / f"{table.key}.csv", csv_text(table))
     write_text(target / "tables" / "tables.md", markdown_text(tables))
     write_text(target / "tables" / "tables.tex", latex_text(tables))
     for paper_table in paper_tables(results):
         _write_paper_table(target / "tables" / "paper", paper_table)
+    _write_openood_tables(target / "tables" / "openood", compared.tables if compared else ())
     for figure_set in figure_sets:
         for figure in figure_set.figures:
             figure.save(target / "figures")
@@ -61,11 +75,28 @@ def write_report(folders: str | Path | Iterable[str | Path], out: str | Path | N
     _write_paired(target / "tables", paired)
     searches = find_searches(results)
     _write_searches(target / "tables", searches)
-    page = html_page(results, tables, figure_sets, find_samples(results), paired, searches)
+    samples = find_samples(results)
+    page = html_page(results, tables, figure_sets, samples, paired, searches, compared)
     write_text(target / _PAGE, page)
     hashes = {**_hashes(target, [*_parts(target), _PAGE]), **sources}
     write_text(target / _HASHES, "".join(f"{each}  {name}\n" for name, each in hashes.items()))
     return target / _PAGE
+
+
+def _compare(results: Results, against: str) -> AgainstOpenOOD:
+    if against not in _AGAINST:
+        raise unknown_name("leaderboard", against, _AGAINST)
+    return against_openood(results)
+
+
+def _write_openood_tables(folder: Path, tables: Iterable[OpenOODTable]) -> None:
+    """Write the tables, and remove those of an earlier report."""
+    for path in folder.glob("*"):
+        path.unlink()
+    for table in tables:
+        write_text(folder / f"{table.key}.csv", openood_text.csv_text(table))
+        write_text(folder / f"{table.key}.md", openood_text.markdown_text(table))
+        write_text(folder / f"{table.key}.tex", openood_text.latex_text(table))
 
 
 def _write_paired(folder: Path, rows: list[PairedRow]) -> None:

@@ -30,6 +30,7 @@ from dpn_plugin.runs.history import plot_history, write_history
 from dpn_plugin.runs.methods import Method, Network, check_options, method_of, training_code
 from dpn_plugin.runs.networks import create_network
 from dpn_plugin.runs.predictor import Predictor
+from dpn_plugin.runs.readout import has_relu_evidence, num_outputs
 from dpn_plugin.runs.record import (
     CHECKPOINTS,
     PACKAGES,
@@ -78,6 +79,7 @@ __all__ = [
     "describe_changes",
     "diagnose",
     "find_trained_network",
+    "has_relu_evidence",
     "head_of",
     "is_frozen",
     "list_recipes",
@@ -87,6 +89,7 @@ __all__ = [
     "loss_options",
     "method_of",
     "network_identity",
+    "num_outputs",
     "open_run",
     "plot_history",
     "predict_logits",

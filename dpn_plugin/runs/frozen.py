@@ -14,6 +14,7 @@ from dpn_plugin.errors import UserError
 from dpn_plugin.runs.config import TrainConfig
 from dpn_plugin.runs.methods import Network, method_of
 from dpn_plugin.runs.networks import create_network
+from dpn_plugin.runs.readout import num_outputs
 
 _BATCH = 256
 #: said of every network that gets a new classifier, which a frozen one always does
@@ -139,4 +140,4 @@ def head_of(config: TrainConfig, network: Network, width: int, num_classes: int)
     head = config.recipe.head
     # a recipe's drop_rate is that before the classifier, which the head is
     drop_rate = head.drop_rate or config.recipe.drop_rate or 0.0
-    return make(2 if network.is_ood_classifier else num_classes, head.hidden, drop_rate)
+    return make(num_outputs(network, num_classes), head.hidden, drop_rate)

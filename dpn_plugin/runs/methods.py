@@ -28,6 +28,10 @@ class Network:
         of the data
     :param seed_offset: added to the seed of the run, so that members of an ensemble differ
     :param starts_from: the network of the run whose weights it starts from
+    :param distils: the networks of the run whose predictions it learns, which are its loss's input
+        beside its own
+    :param annealing_option: the argument of the loss that is a number of epochs; two thirds of the
+        recipe's unless given
     :param is_trained: whether it is trained; otherwise the given weights are its own
     """
 
@@ -40,6 +44,8 @@ class Network:
     is_ood_classifier: bool = False
     seed_offset: int = 0
     starts_from: str | None = None
+    distils: tuple[str, ...] = ()
+    annealing_option: str | None = None
     is_trained: bool = True
 
 
@@ -56,9 +62,11 @@ class Method:
     :param adam_only: SGD of a recipe is replaced by Adam at 5e-4, as in the paper
     :param members: number of classifiers, averaged at test time
     :param passes: number of passes with dropout, averaged at test time
-    :param evidence: how outputs become log-concentrations, for evidential networks
     :param has_ood_classifier: a second network beside the classifier gives the outlier score
     :param init_from: the method that trains the weights that every classifier starts from
+    :param teacher: the ensemble whose members' predictions the network learns; it is trained first
+        and not used at test time
+    :param annealing_option: see :class:`Network`
     :param trains: whether anything is trained; otherwise the network is used with the weights that
         are given, and there is only one seed
     """
@@ -71,9 +79,10 @@ class Method:
     adam_only: bool = False
     members: int = 1
     passes: int = 1
-    evidence: str | None = None
     has_ood_classifier: bool = False
     init_from: "Method | None" = None
+    teacher: "Method | None" = None
+    annealing_option: str | None = None
     trains: bool = True
 
     @property
@@ -85,14 +94,18 @@ class Method:
             classifier = self._network("classifier", uses_outliers=False)
             ood_classifier = self._network("binary", is_ood_classifier=True, seed_offset=1)
             return classifier, replace(ood_classifier, starts_from=None)
+        if self.teacher is not None:
+            members = tuple(each.name for each in self.teacher.networks)
+            return (self._network("classifier", distils=members, seed_offset=STUDENT),)
         return (self._network("classifier"),)
 
     @property
     def trained_networks(self) -> tuple[Network, ...]:
         """The networks to train, one after the other."""
+        members = self.teacher.networks if self.teacher is not None else ()
         if self.init_from is None:
-            return self.networks
-        return self.init_from._network(INITIAL), *self.networks
+            return *members, *self.networks
+        return self.init_from._network(INITIAL), *members, *self.networks
 
     @property
     def averages(self) -> bool:
@@ -108,6 +121,7 @@ class Method:
             uses_outliers=self.needs_outliers,
             adam_only=self.adam_only,
             starts_from=INITIAL if self.init_from else None,
+            annealing_option=self.annealing_option,
             is_trained=self.trains,
         )
         return replace(network, **changes)
@@ -115,10 +129,18 @@ class Method:
 
 #: the network that others of the same run start from
 INITIAL = "initial"
+#: the seed offset of a network that learns from an ensemble, beyond those of the members
+STUDENT = 999
 
 BASELINE = Method("baseline", "ce")
 OE = Method("oe", "oe", needs_outliers=True, gamma_option="gamma")
-EDL = Method("edl", "edl", loss_options={"evidence": "relu"}, evidence="relu")
+EDL = Method("edl", "edl", loss_options={"evidence": "relu"})
+R_EDL = Method("r-edl", "r-edl")
+RE_EDL = Method("re-edl", "re-edl")
+I_EDL = Method("i-edl", "i-edl")
+F_EDL = Method("f-edl", "f-edl")
+DAEDL = Method("daedl", "daedl")
+BELIEF_MATCHING = Method("belief-matching", "belief-matching")
 DPN_FWD = Method("dpn-fwd", "dpn-fwd", needs_outliers=True, gamma_option="gamma", adam_only=True)
 DPN_REV = Method("dpn-rev", "dpn-rev", needs_outliers=True, gamma_option="gamma", adam_only=True)
 DPN_PLUS = Method("dpn-plus", "dpn-plus", needs_outliers=True, gamma_option="gamma")
@@ -128,6 +150,12 @@ DPN_MINUS_ANCHORED = replace(DPN_MINUS, name="dpn-minus-anchored", loss="dpn-min
 BINARY = Method("binary", "ce", needs_outliers=True, has_ood_classifier=True)
 MCDP = Method("mcdp", "ce", passes=10)
 DEEP_ENSEMBLE = Method("deep-ensemble", "ce", members=3)
+ENSEMBLE_DISTILLATION = Method(
+    "ensemble-distillation",
+    "ensemble-distillation",
+    teacher=DEEP_ENSEMBLE,
+    annealing_option="annealing_epochs",
+)
 AS_IS = Method("as-is", "ce", trains=False)
 
 
@@ -139,14 +167,17 @@ def method_of(config: TrainConfig) -> Method:
     """
     method: Method = registry.load("methods", config.method)
     if config.init_from is not None:
-        method = replace(method, init_from=_initial_method(method, config.init_from))
+        initial = _initial_method(method, config.init_from)
+        teacher = method.teacher and replace(method.teacher, init_from=initial)
+        method = replace(method, init_from=initial, teacher=teacher)
     options: dict[str, Any] = {**method.loss_options, **config.options}
     _check_names(method, config.options)
     for key in _COUNTS:
         if key in config.options:
-            method = replace(method, **{key: _check_count(method, key, options.pop(key))})
-    evidence = None if method.evidence is None else options.get("evidence", method.evidence)
-    return replace(method, loss_options=options, evidence=evidence)
+            method = _with_count(method, key, options.pop(key))
+    if method.teacher is not None:
+        options["members"] = method.teacher.members
+    return replace(method, loss_options=options)
 
 
 def training_code(config: TrainConfig) -> dict[str, str]:
@@ -177,21 +208,32 @@ def _initial_method(method: Method, name: str) -> Method:
     for each in (method, initial):
         if not each.trains:
             raise UserError(f"init_from: {each.name!r} trains nothing: no weights to start from.")
-    if len(initial.networks) > 1:
+    count = len(initial.trained_networks)
+    if count > 1:
         raise UserError(
-            f"init_from: {name!r} trains {len(initial.networks)} networks; {method.name!r} can "
+            f"init_from: {name!r} trains {count} networks; {method.name!r} can "
             "start from the weights of one."
         )
     if initial.needs_outliers and not method.needs_outliers:
         raise UserError(
             f"init_from: {name!r} is trained with outliers, and {method.name!r} without any."
         )
+    if _has_own_outputs(initial) != _has_own_outputs(method):
+        raise UserError(
+            f"init_from: the networks of {method.name!r} and {name!r} differ in the number of "
+            "outputs; one cannot start from the weights of the other."
+        )
     return initial
+
+
+def _has_own_outputs(method: Method) -> bool:
+    """Return whether the networks of a method have other outputs than one per class."""
+    return method.teacher is None and hasattr(registry.load("losses", method.loss), "columns")
 
 
 def _check_names(method: Method, options: Iterable[str]) -> None:
     """Refuse a misspelt count; the loss, which takes all other options, would not know it."""
-    counts = [key for key in _COUNTS if getattr(method, key) > 1]
+    counts = [key for key in _COUNTS if _count(method, key) > 1]
     for name in options:
         close = get_close_matches(name, counts, n=1)
         if name not in counts and close and not takes(registry.load("losses", method.loss), name):
@@ -200,9 +242,17 @@ def _check_names(method: Method, options: Iterable[str]) -> None:
             )
 
 
-def _check_count(method: Method, key: str, value: Any) -> Any:
-    if getattr(method, key) == 1:
+def _count(method: Method, key: str) -> int:
+    """Return the number of members or passes, of an ensemble that is distilled too."""
+    teacher = method.teacher if key == "members" else None
+    return getattr(teacher or method, key)
+
+
+def _with_count(method: Method, key: str, value: Any) -> Method:
+    if _count(method, key) == 1:
         raise UserError(f"Method {method.name!r} has no option {key!r}.")
     if not isinstance(value, int) or value < 2:
         raise UserError(f"{key} must be a whole number of 2 or more, not {value!r}.")
-    return value
+    if method.teacher is not None:
+        return replace(method, teacher=replace(method.teacher, members=value))
+    return replace(method, members=value) if key == "members" else replace(method, passes=value)

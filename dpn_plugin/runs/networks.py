@@ -6,6 +6,7 @@ from dpn_plugin.backbones import Backbone, WeightsDoNotFit, config_of, create_ba
 from dpn_plugin.errors import UserError
 from dpn_plugin.runs.config import TrainConfig
 from dpn_plugin.runs.methods import Network
+from dpn_plugin.runs.readout import num_outputs
 
 
 def create_network(
@@ -65,7 +66,7 @@ def build_network(
         size, stem = config.network_size, "default" if stem == "auto" else stem
     backbone = create_backbone(
         config.backbone,
-        2 if network.is_ood_classifier else num_classes,
+        num_outputs(network, num_classes),
         in_chans=shape[0],
         image_size=size,
         stem=stem,

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from dpn_plugin.backbones import Backbone, mc_dropout
-from dpn_plugin.losses import evidential_log_concentration
+from dpn_plugin.runs.readout import has_relu_evidence, log_concentrations
 from dpn_plugin.runs.trained_run import TrainedRun
 
 
@@ -23,6 +23,9 @@ class Predictor(nn.Module):
         self.method = run.method
         self.backbones = nn.ModuleList(run.load_network(each) for each in run.method.networks)
         self.seed = run.config.seed
+        classifier = run.method.networks[0]
+        self.log_concentrations = log_concentrations(classifier, run.num_classes)
+        self.has_relu_evidence = has_relu_evidence(classifier, run.num_classes)
         self.eval()
 
     @property
@@ -57,7 +60,7 @@ class Predictor(nn.Module):
         ``logits`` as :meth:`forward` gives them. ``features`` of the classifier, unless predictions
         are averaged; then ``mutual_information`` of prediction and member. ``ood_logits``, B x 2,
         if a second network separates OOD samples. ``evidence_logits``, the raw outputs, for
-        evidential networks.
+        evidential networks whose evidence is that of a ReLU.
 
         :param x: a batch, transformed
         """
@@ -70,17 +73,14 @@ class Predictor(nn.Module):
     def _complete(
         self, logits: Tensor, features: Tensor, ood_logits: Tensor | None
     ) -> dict[str, Tensor]:
-        found = {"logits": self._log_concentrations(logits), "features": features}
-        if self.method.evidence is not None:
+        of_dirichlet = self.log_concentrations
+        found = {"logits": logits if of_dirichlet is None else of_dirichlet(logits)}
+        found["features"] = features
+        if self.has_relu_evidence:
             found["evidence_logits"] = logits
         if ood_logits is not None:
             found["ood_logits"] = ood_logits
         return found
-
-    def _log_concentrations(self, logits: Tensor) -> Tensor:
-        if self.method.evidence is None:
-            return logits
-        return evidential_log_concentration(logits, self.method.evidence)
 
     def _log_probabilities(self, x: Tensor, of_features: bool = False) -> Tensor:
         """Return the log-probabilities of all members or passes, M x B x K."""

@@ -44,6 +44,7 @@ def network_identity(config: TrainConfig, network: Network) -> str:
             "is_trained": network.is_trained,
             "seed_offset": network.seed_offset,
             "starts_from": _start_identity(config, network),
+            "distils": [_identity_of(config, name) for name in network.distils],
             "code": [
                 code_identity("losses", network.loss),
                 code_identity("backbones", config.backbone),
@@ -60,10 +61,12 @@ def adapted_recipe(recipe: Recipe, network: Network) -> Recipe:
 
 
 def loss_options(recipe: Recipe, network: Network) -> dict[str, object]:
-    """Return the options of a network's loss, with the recipe's weight of OOD samples."""
+    """Return the options of a network's loss, with those that the recipe decides."""
     options = dict(network.loss_options)
     if network.gamma_option:
         options.setdefault(network.gamma_option, recipe.gamma)
+    if network.annealing_option:
+        options.setdefault(network.annealing_option, max(1, round(recipe.total_epochs * 2 / 3)))
     return options
 
 
@@ -96,7 +99,9 @@ def _is_intact(path: Path, sha256: str) -> bool:
 
 
 def _start_identity(config: TrainConfig, network: Network) -> str | None:
-    if network.starts_from is None:
-        return None
+    return None if network.starts_from is None else _identity_of(config, network.starts_from)
+
+
+def _identity_of(config: TrainConfig, name: str) -> str:
     networks = {each.name: each for each in method_of(config).trained_networks}
-    return network_identity(config, networks[network.starts_from])
+    return network_identity(config, networks[name])

@@ -15,6 +15,7 @@ from dpn_plugin.runs.config import TrainConfig
 from dpn_plugin.runs.frozen import head_of, load_base
 from dpn_plugin.runs.methods import Method, Network, method_of
 from dpn_plugin.runs.networks import build_network
+from dpn_plugin.runs.readout import attach_readout
 from dpn_plugin.runs.record import RUN_FILE, RunRecord, read_run_record
 
 
@@ -83,7 +84,7 @@ class TrainedRun:
             raise UserError(
                 f"The weights of {self.folder} are not those of {self.config.backbone!r}."
             ) from error
-        return backbone.eval()
+        return attach_readout(backbone.eval(), network, self.num_classes)
 
     def _with_head(self, network: Network, weights: dict[str, Tensor]) -> Backbone:
         """Return the frozen network with a trained head."""
@@ -103,7 +104,8 @@ class TrainedRun:
         width = base.backbone.num_features
         head = head_of(self.config, network, width, self.num_classes)
         head.model.load_state_dict(weights)
-        return attach_head(base.backbone, head)
+        backbone = attach_head(base.backbone, head)
+        return attach_readout(backbone, network, self.num_classes)
 
 
 def open_run(folder: str | Path) -> TrainedRun:

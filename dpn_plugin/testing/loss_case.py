@@ -42,11 +42,14 @@ class LossCase:
             return torch.zeros_like(logits)
         return torch.autograd.grad(value, logits)[0]
 
-    @staticmethod
-    def logits(target: list[int], dtype: torch.dtype = torch.float32, scale: float = 2) -> Tensor:
+    def logits(
+        self, target: list[int], dtype: torch.dtype = torch.float32, scale: float = 2
+    ) -> Tensor:
         """Return logits that require a gradient, the same at every call."""
+        # a loss of other outputs than one per class says how many it takes
+        columns = getattr(self.create(), "columns", CLASSES)
         generator = torch.Generator().manual_seed(1)
-        drawn = torch.randn(len(target), CLASSES, generator=generator, dtype=torch.float64)
+        drawn = torch.randn(len(target), columns, generator=generator, dtype=torch.float64)
         return (scale * drawn).to(dtype).requires_grad_()
 
     @staticmethod

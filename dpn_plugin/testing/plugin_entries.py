@@ -110,10 +110,7 @@ def _sources_of_entry(suite: Entry) -> list[SourceSpec]:
 
 
 def _sources_of(path: Any) -> list[SourceSpec]:
-    suite = load_suite(str(path))[1]
-    tested = [spec for group in suite.groups.values() for spec in group.values()]
-    found = [suite.in_domain, suite.in_domain_test, *suite.outliers.values(), *tested]
-    return [spec for spec in found if spec is not None]
+    return list(load_suite(str(path))[1].sources.values())
 
 
 def _known(plugin: PluginCase, kind: str) -> dict[str, Entry]:

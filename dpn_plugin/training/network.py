@@ -1,6 +1,7 @@
 """How one network of a run comes about: trained, copied from another run, or kept as it is."""
 
 import time
+import warnings
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -27,6 +28,7 @@ from dpn_plugin.runs import (
     head_of,
     load_as_it_is,
     loss_options,
+    method_of,
     network_identity,
     read_weights,
     remove_leftovers,
@@ -68,10 +70,7 @@ def create_trainer(
     seed = config.seed * 1000 + network.seed_offset
     torch.manual_seed(seed)
     points = data.features
-    if points is None:
-        backbone = create_network(config, network, record.input_shape, data.num_classes)
-    else:
-        backbone = head_of(config, network, points.train.inputs.shape[1], data.num_classes)
+    backbone = _untrained(record, network, data)
     if network.starts_from is not None:
         _load_start(backbone, out, record, network.starts_from, processes)
     if method.passes > 1:
@@ -80,7 +79,7 @@ def create_trainer(
     owner = json_hash([config.identity(), record.code, record.data, network.name])
     return Trainer(
         backbone,
-        _create_losses(config.recipe, network, backbone.num_classes),
+        _create_losses(config.recipe, network, data.num_classes),
         (points or data).for_network(network),
         # features are used as they are
         data.create_transform(backbone, own=config.has_given_weights)
@@ -90,6 +89,7 @@ def create_trainer(
         Checkpoints(out / CHECKPOINTS / network.name, owner),
         processes,
         seed,
+        [_load_teacher(out, record, name, data, processes) for name in network.distils],
     )
 
 
@@ -172,6 +172,26 @@ def _add_network(
     write_run_record(out, record)
 
 
+def _untrained(record: RunRecord, network: Network, data: TrainingData) -> Backbone:
+    """Return a network, or a head on features, with its first weights."""
+    if data.features is None:
+        return create_network(record.config, network, record.input_shape, data.num_classes)
+    width = data.features.train.inputs.shape[1]
+    return head_of(record.config, network, width, data.num_classes)
+
+
+def _load_teacher(
+    out: Path, record: RunRecord, name: str, data: TrainingData, processes: Processes
+) -> Backbone:
+    """Return another network of the run, which was trained before."""
+    networks = {each.name: each for each in method_of(record.config).trained_networks}
+    with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what there is to say was said when it was trained
+        backbone = _untrained(record, networks[name], data)
+    _load_start(backbone, out, record, name, processes)
+    return backbone.eval()
+
+
 def _load_start(
     backbone: Backbone, out: Path, record: RunRecord, name: str, processes: Processes
 ) -> None:
@@ -186,6 +206,7 @@ def _create_losses(
     recipe: Recipe, network: Network, num_classes: int
 ) -> tuple[nn.Module, nn.Module]:
     """Return the objective for training and a second one, with its own state, for selection."""
-    options = loss_options(recipe, network) | {"num_classes": num_classes, "reduction": "none"}
+    classes = 2 if network.is_ood_classifier else num_classes
+    options = loss_options(recipe, network) | {"num_classes": classes, "reduction": "none"}
     training, selection = (registry.create_loss(network.loss, **options) for _ in range(2))
     return training, selection

@@ -1,6 +1,7 @@
 """One forward pass with its loss, and the optimizer, schedule and rate of a recipe."""
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -33,13 +34,20 @@ class GroupedTask(ClassificationTask):
     :param criterion: a loss with ``reduction="none"``
     :param device: where the model is
     :param amp: run the model in bfloat16; the loss is computed in float32
+    :param teachers: trained models whose logits the loss takes beside those of the model
     """
 
     def __init__(
-        self, model: nn.Module, criterion: nn.Module, device: torch.device, amp: bool = False
+        self,
+        model: nn.Module,
+        criterion: nn.Module,
+        device: torch.device,
+        amp: bool = False,
+        teachers: Sequence[nn.Module] = (),
     ) -> None:
         super().__init__(model, criterion, device=device, verbose=False)
         self.amp = amp
+        self.teachers = tuple(teachers)  # not a ModuleList: they are neither trained nor saved
 
     def forward(self, input: Tensor, target: Tensor) -> dict[str, Tensor]:
         """
@@ -54,11 +62,12 @@ class GroupedTask(ClassificationTask):
         return self.losses(self.criterion, logits, target)
 
     def logits(self, model: nn.Module, input: Tensor) -> Tensor:
-        """Return the float32 logits of ``model``."""
-        if not self.amp:
-            return model(input).float()
-        with torch.autocast(input.device.type, dtype=torch.bfloat16):
-            return model(input).float()
+        """Return the float32 logits of ``model``, and beside them those of the teachers."""
+        with torch.autocast(input.device.type, dtype=torch.bfloat16, enabled=self.amp):
+            own = model(input).float()
+            with torch.no_grad():
+                others = [teacher(input).float() for teacher in self.teachers]
+        return torch.cat([own, *others], dim=1) if others else own
 
     @staticmethod
     def losses(criterion: Any, logits: Tensor, target: Tensor) -> dict[str, Tensor]:
@@ -69,7 +78,9 @@ class GroupedTask(ClassificationTask):
         loss = loss_in + loss_out
         if not math.isfinite(loss.item()):
             raise NonFinite("the loss is not finite")
-        correct = (logits.detach().argmax(dim=1) == target).sum()
+        readout = getattr(criterion, "log_concentrations", None)
+        scores = logits.detach() if readout is None else readout(logits.detach())
+        correct = (scores.argmax(dim=1) == target).sum()
         return {
             "loss": loss,
             "output": logits,
@@ -140,13 +151,17 @@ def _sums(result: dict[str, Tensor], y: Tensor) -> Tensor:
 
 
 def create_task(
-    backbone: Backbone, criterion: nn.Module, recipe: Recipe, processes: Processes
+    backbone: Backbone,
+    criterion: nn.Module,
+    recipe: Recipe,
+    processes: Processes,
+    teachers: Sequence[Backbone] = (),
 ) -> GroupedTask:
     """Return the network with its objective, averaged, compiled and distributed as configured."""
     backbone = backbone.to(processes.device)
     if recipe.channels_last:
         backbone = backbone.to(memory_format=torch.channels_last)
-    task = GroupedTask(backbone, criterion, processes.device, recipe.amp)
+    task = GroupedTask(backbone, criterion, processes.device, recipe.amp, teachers)
     if recipe.ema_decay is not None:
         task.setup_ema(decay=recipe.ema_decay)
     if recipe.compile:

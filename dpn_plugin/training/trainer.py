@@ -2,6 +2,7 @@
 
 import math
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
@@ -47,6 +48,7 @@ class Trainer:
     :param checkpoints: where it continues from, and where it saves
     :param processes: this process and the others
     :param seed: of order, augmentation and dropout
+    :param teachers: trained networks whose logits the objective takes too, in evaluation mode
     """
 
     def __init__(
@@ -59,6 +61,7 @@ class Trainer:
         checkpoints: Checkpoints,
         processes: Processes,
         seed: int,
+        teachers: Sequence[Backbone] = (),
     ) -> None:
         self.recipe, self.processes = recipe, processes
         self.data, self.transform = data, transform
@@ -69,7 +72,8 @@ class Trainer:
         self.sums: dict[str, float] = {}  # over the steps of this epoch
         self.best: dict[str, Tensor] = {}
         self.batches = PairedBatches(data, recipe, processes, seed)
-        self.task = create_task(backbone, self.criterion, recipe, processes)
+        teachers = [each.to(processes.device) for each in teachers]
+        self.task = create_task(backbone, self.criterion, recipe, processes, teachers)
         self.clipped = list(self.task.get_clip_parameters())
         self.seeds = StepSeeds(seed, processes.rank)
         self.optimizer = create_optimizer(self.task, recipe)

@@ -1,6 +1,7 @@
 """``[search]``: an equal budget for every method, decided by held-out data alone."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -134,12 +135,19 @@ def test_several_jobs_start_after_the_search_with_the_same_result(
     assert results(tmp_path).equals(results(searched))
 
 
+@pytest.mark.parametrize("damage", ["changed", "truncated", "emptied", "removed"])
 def test_a_damaged_record_is_searched_again_and_the_runs_stay(
-    searched: Path, tmp_path: Path
+    damage: str, searched: Path, tmp_path: Path
 ) -> None:
     out = shutil.copytree(searched, tmp_path / "copy")
     path = out / "search/mlp_synthetic/dpn-minus.json"
-    path.write_text(path.read_text().replace('"lr": 0.0', '"lr": 0.1', 1))
+    text = path.read_text()
+    changed = re.sub('"accuracy": 0', '"accuracy": 1', text, count=1)
+    assert changed != text
+    if damage == "removed":
+        path.unlink()
+    else:
+        path.write_text({"changed": changed, "truncated": text[:300], "emptied": ""}[damage])
     bench(out / "mine.toml", out)
     assert without_seconds(by_method(out)["dpn-minus"]) == without_seconds(
         by_method(searched)["dpn-minus"]

@@ -142,7 +142,7 @@ def test_bad_options_are_one_or_two_sentences_and_exit_code_2(arguments, message
         ("syntetic", "Unknown suite 'syntetic'. Did you mean 'synthetic'"),
         ("nothing.toml", "There is no suite file 'nothing.toml'"),
         ("fashion", "torchvision:FashionMNIST was not found in"),
-        ("openood-cifar10", "scripts/download/download.py fetches both"),
+        ("openood-cifar10", "scripts/download/download.py fetches them"),
         ("tim", "was not found"),
     ],
 )

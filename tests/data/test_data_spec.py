@@ -48,7 +48,7 @@ def test_a_specification_is_the_same_after_writing_and_reading(classes):
         ({"source": "x:y", "classes": {"first": 0}}, "far.a.classes.first: .*equal to 1, not 0"),
         ({"source": "x:y", "limit": 0}, "far.a.limit: .*equal to 1, not 0"),
         ({"source": "x:y", "limit": True}, "far.a.limit: .*integer, not True"),
-        ({"source": "x:y", "options": {"a": [1]}}, r"^far.a.options.a: "),
+        ({"source": "x:y", "options": {"a": {"b": 1}}}, r"^far.a.options.a: "),
         ({"split": "test"}, "far.a.source is missing"),
         ({"sorce": "x:y"}, r"^far\.a: Unknown key 'sorce'\. Did you mean 'source'\?$"),
         ({"source": "x:y?size=1", "options": 3}, r"^far\.a\.options: .*dictionary"),

@@ -12,6 +12,7 @@ from dpn_plugin.backbones import create_backbone
 from dpn_plugin.detectors import NotApplicable, Together, create_detector, fits_on, reads
 from dpn_plugin.detectors.stored.host_workarounds import fit_layers
 from dpn_plugin.detectors.stored.inputs import Batches, Loader
+from dpn_plugin.detectors.stored.openmax import open_max_scores
 from dpn_plugin.detectors.stored.shortcuts import gram_vector
 from dpn_plugin.detectors.wiring import preserved_state
 from dpn_plugin.plugins import registry
@@ -124,6 +125,21 @@ def test_the_list_has_every_detector_that_reads_inputs() -> None:
 def test_gram_vectors_in_parts_are_those_of_a_whole_batch(shape: tuple[int, int], p: int) -> None:
     maps = torch.randn(37, shape[0], shape[1], 1, generator=torch.Generator().manual_seed(p))
     assert torch.equal(gram_vector(maps, p), Gram._gram_vector(maps, p))
+
+
+@pytest.mark.parametrize("rows", [1, 7, 300])
+def test_open_max_with_tables_is_the_host_with_a_row_for_every_class(rows: int) -> None:
+    generator = torch.Generator().manual_seed(0)
+    labels = torch.arange(200) % 5
+    logits = torch.randn(200, 5, generator=generator) + 4 * torch.eye(5)[labels]
+    for weight in (1.0, 0.5):
+        detector = create_detector("open-max", euclid_weight=weight).fit_logits(logits, labels)
+        tests = torch.randn(rows, 5, generator=generator) * 3
+        distributions = detector._openmax.distributions
+        found = open_max_scores(detector, tests)
+        assert detector._openmax.distributions is distributions
+        expected = detector.predict_logits(torch.cat([tests, torch.eye(5)]))[:rows]
+        assert torch.equal(found, expected)
 
 
 class Counting:

@@ -215,3 +215,28 @@ def test_a_loader_that_shuffles_is_no_test_data_for_detectors_of_inputs() -> Non
             network(), loader(shuffle=True), {"other": loader(30, 0.5, -1)}, detectors="odin"
         )
     assert "shuffle=False" in table.attrs["not_run"]["odin"]
+
+
+class Reads:
+    """A loader that counts how often it is iterated over."""
+
+    def __init__(self, source: DataLoader) -> None:
+        self.source, self.reads = source, 0
+
+    def __iter__(self):
+        self.reads += 1
+        return iter(self.source)
+
+
+def test_detectors_of_inputs_share_a_second_pass_with_the_figures_of_each_alone() -> None:
+    names = ["gram", "nacue", "odin", "multi-mahalanobis", "mahalanobis-odin"]
+    sets = {"in_domain": loader(), "fit": loader(60)}
+    outside = Reads(loader(30, 0.5, -1))
+    together = dpn_plugin.evaluate(network(), **sets, ood={"in_domain": outside}, detectors=names)
+    assert together.attrs["not_run"] == {}
+    assert outside.reads == 2  # for the outputs, and for all of these detectors
+    for name in names:
+        ood = {"in_domain": loader(30, 0.5, -1)}
+        alone = dpn_plugin.evaluate(network(), **sets, ood=ood, detectors=[name])
+        rows = together[together.detector == name].reset_index(drop=True)
+        assert rows.equals(alone[alone.detector == name].reset_index(drop=True))

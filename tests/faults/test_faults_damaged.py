@@ -40,6 +40,7 @@ DAMAGES = [truncated, flipped, emptied, removed]
 #: every kind of file in the folder of a finished benchmark
 FINISHED = [
     "store/*/logits.npy",
+    "store/*/scores.npy",
     "store/*/entry.json",
     f"{SECOND}/member-*.safetensors",
     f"{FIRST}/held_out.safetensors",
@@ -76,6 +77,7 @@ DIGITS = [
 PAIRS = [
     ("store/*", 0, 1),
     ("store/*/logits.npy", 0, 1),
+    ("store/*/scores.npy", 0, 1),
     ("store/*/entry.json", 0, 1),
     (f"{SECOND}/member-*.safetensors", 0, 2),
     ("runs/*/*/*/held_out.safetensors", 0, 1),

@@ -6,9 +6,14 @@ import pytest
 import torch
 
 from dpn_plugin.losses import (
+    BeliefMatchingLoss,
+    DensityAwareLoss,
     EvidentialLoss,
+    FisherEvidentialLoss,
     ForwardKLLoss,
+    RelaxedEvidentialLoss,
     ReverseKLLoss,
+    RevisitedEvidentialLoss,
     dpn_minus,
     dpn_plus,
     dpn_plus_anchored,
@@ -33,6 +38,18 @@ EVIDENTIAL = {
     )
     for form, evidence in product(FORMS, EVIDENCES)
 }
+EVIDENTIAL |= {
+    f"fisher-{evidence}": lambda evidence=evidence, **options: FisherEvidentialLoss(
+        evidence=evidence, **options
+    )
+    for evidence in EVIDENCES
+}
+EVIDENTIAL |= {
+    "relaxed": RelaxedEvidentialLoss,
+    "revisited": RevisitedEvidentialLoss,
+    "belief-matching": BeliefMatchingLoss,
+    "density-aware": DensityAwareLoss,
+}
 
 
 @pytest.fixture(params=SUPERVISED)
@@ -43,7 +60,7 @@ def supervised(request):
 
 @pytest.fixture(params=EVIDENTIAL)
 def evidential(request):
-    """A factory of one form of the evidential loss."""
+    """A factory of one loss that discards OOD samples, for three classes."""
     return EVIDENTIAL[request.param]
 
 

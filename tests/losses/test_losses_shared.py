@@ -11,12 +11,32 @@ from pytorch_ood.api import Representation, Task
 import dpn_plugin
 from dpn_plugin import losses
 from dpn_plugin.errors import UserError
-from dpn_plugin.losses import EvidentialLoss, ForwardKLLoss, RepresentationGapLoss, ReverseKLLoss
+from dpn_plugin.losses import (
+    BeliefMatchingLoss,
+    DensityAwareLoss,
+    EvidentialLoss,
+    FisherEvidentialLoss,
+    ForwardKLLoss,
+    RelaxedEvidentialLoss,
+    RepresentationGapLoss,
+    ReverseKLLoss,
+    RevisitedEvidentialLoss,
+)
 from dpn_plugin.losses.grouped import softened
 
 pytestmark = pytest.mark.filterwarnings("ignore:Discarding samples")
 
-CLASSES = [RepresentationGapLoss, ReverseKLLoss, ForwardKLLoss, EvidentialLoss]
+CLASSES = [
+    RepresentationGapLoss,
+    ReverseKLLoss,
+    ForwardKLLoss,
+    EvidentialLoss,
+    FisherEvidentialLoss,
+    RelaxedEvidentialLoss,
+    RevisitedEvidentialLoss,
+    BeliefMatchingLoss,
+    DensityAwareLoss,
+]
 
 
 def test_mean_averages_each_group_separately(supervised, logits, target):
@@ -232,7 +252,7 @@ def test_the_slope_of_softened_is_continuous_and_never_zero():
 
 
 @pytest.mark.parametrize(
-    "name", ["edl", "oe", "dpn-fwd", "dpn-rev", "dpn-plus", "dpn-minus-anchored"]
+    "name", ["edl", "i-edl", "oe", "dpn-fwd", "dpn-rev", "dpn-plus", "dpn-minus-anchored"]
 )
 @pytest.mark.parametrize("columns", [4, 6])
 def test_logits_of_another_width_than_num_classes_are_refused(name, columns):

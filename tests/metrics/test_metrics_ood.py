@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import auc, precision_recall_curve, roc_auc_score, roc_curve
 
 from dpn_plugin.errors import UserError
-from dpn_plugin.metrics import misclassification_metrics, ood_metrics
+from dpn_plugin.metrics import misclassification_metrics, ood_metrics, rejected_share
 
 
 def reference(in_scores, out_scores):
@@ -118,3 +118,18 @@ def test_figures_are_nan_if_all_samples_are_correct_or_none_is(correct):
 def test_correct_of_another_shape_is_refused():
     with pytest.raises(UserError, match="correct has shape"):
         misclassification_metrics(torch.zeros(3), torch.ones(2, dtype=torch.bool))
+
+
+@pytest.mark.parametrize(("n", "accepted"), [(100, 0.95), (40, 0.95), (7, 0.5), (3, 1.0), (1, 0.1)])
+def test_the_threshold_accepts_the_share_of_in_domain_samples(n, accepted):
+    rng = np.random.default_rng(n)
+    inside, other = rng.integers(0, 30, n).astype(float), rng.integers(0, 40, 50).astype(float)
+    # the lowest of all in-domain scores as threshold that accepts enough of them
+    threshold = min(t for t in inside if np.mean(inside <= t) >= accepted)
+    found = rejected_share(torch.tensor(inside), torch.tensor(other), accepted)
+    assert found == np.mean(other > threshold)
+
+
+def test_the_accepted_share_must_be_a_share():
+    with pytest.raises(UserError, match="accepted must be above 0 and at most 1, not 0"):
+        rejected_share(torch.ones(2), torch.ones(2), 0)

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from sample_bench import SampleBench
 
-from benchmark_suites.study.__main__ import command, main, why_not
+from benchmark_suites.study.__main__ import OF_FEATURES, commands, main, why_not
 from benchmark_suites.study.page import page
 from benchmark_suites.study.questions import QUESTIONS, Answer, Question, answers, described
 from dpn_plugin.bench import Request, make_plan
@@ -97,10 +97,12 @@ def test_the_suites_are_valid_and_their_methods_answer_all_questions(
     options = {"weights": weights} if suite == "fashion-frozen" else {}
     plan = make_plan(Request(str(STUDY / f"{suite}.toml"), tmp_path / "out", **options))
     methods = {run.method for run in plan.runs}
+    detectors_of_features = OF_FEATURES if suite == "fashion-frozen" else ()
     for question in QUESTIONS:
         for method, detector in (question.one, question.other):
             assert method in methods
-            assert detector in (*plan.detectors, "binary")
+            own = detectors_of_features if method == "baseline" else ()
+            assert detector in (*plan.detectors, *own, "binary")
     searched = {each.method for each in plan.searches}
     assert searched == (methods if suite == "fashion-frozen" else set())
     assert len({each.settings.trials for each in plan.searches}) <= 1
@@ -125,6 +127,7 @@ def test_the_script_passes_options_on_and_keeps_the_docs_without_all_suites(
     (tmp_path / "digits").symlink_to(bench)
     target = tmp_path / "results-of-all.md"
     assert main(["--out", str(tmp_path), "--page", str(target), "--seeds", "2"]) == 0
-    assert called == [command("digits", tmp_path, ["--seeds", "2"])]
+    assert called == commands("digits", tmp_path, ["--seeds", "2"])
+    assert called[0][-2:] == ["--seeds", "2"]
     assert not target.exists()
     assert "`fashion-frozen` is not run" in (tmp_path / "results.md").read_text("utf-8")

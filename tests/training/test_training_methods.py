@@ -21,10 +21,13 @@ def settings(method: str) -> dict:
 def test_every_method_learns_and_predicts(method: str, tmp_path) -> None:
     run = train(points(method, epochs=8, **settings(method)), tmp_path, device="cpu")
     history = pd.read_csv(tmp_path / "history.csv")
-    for _, rows in history.groupby("network"):
-        assert rows["loss"].iloc[-1] < rows["loss"].iloc[0]
+    for name, rows in history.groupby("network"):
+        # the temperature of a distillation changes what its training loss measures
+        distils = method == "ensemble-distillation" and name == "classifier"
+        loss = rows["held_out_loss" if distils else "loss"]
+        assert loss.iloc[-1] < loss.iloc[0]
         assert rows["held_out_accuracy"].iloc[-1] > 0.8
-    assert set(history["network"]) == {each.name for each in run.method.networks}
+    assert set(history["network"]) == {each.name for each in run.method.trained_networks}
     with torch.inference_mode():
         outputs = Predictor(run).outputs(torch.randn(5, 2))
     assert outputs["logits"].shape == (5, 3)

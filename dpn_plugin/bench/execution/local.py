@@ -29,6 +29,10 @@ _GRACE_PERIOD = 30  # seconds that workers have to finish their step
 class LocalExecutor:
     """Carries out the runs in this process."""
 
+    def slots(self) -> int:
+        """Return how many runs are carried out at a time."""
+        return 1
+
     def execute(self, benchmark: Benchmark, monitor: BenchMonitor) -> Iterator[RunResult]:
         """Return the result of every run, as it ends."""
         runs = benchmark.plan.runs
@@ -53,6 +57,10 @@ class PoolExecutor:
 
     jobs: int
     threads: int = 1
+
+    def slots(self) -> int:
+        """Return how many runs are carried out at a time."""
+        return self.jobs
 
     def execute(self, benchmark: Benchmark, monitor: BenchMonitor) -> Iterator[RunResult]:
         """Return the result of every run, as it ends."""

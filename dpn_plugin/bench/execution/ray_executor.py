@@ -11,6 +11,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from dpn_plugin._files import write_text
 from dpn_plugin.bench.benchmark import Benchmark, BenchMonitor, RunResult
 from dpn_plugin.bench.execution.ray_scheduler import RayScheduler, Resources
@@ -114,6 +116,18 @@ class RayExecutor:
     cpus: int = 1
     gpus: float | None = None
     scratch: bool = False
+
+    def slots(self) -> int:
+        """Return how many runs the cluster carries out at a time; this connects to it."""
+        if self.address is None:
+            resources = {"CPU": os.cpu_count() or 1, "GPU": torch.cuda.device_count()}
+        else:
+            ray = import_ray()
+            with connected(ray, self.address):
+                resources = ray.cluster_resources()
+        gpus, found = resources.get("GPU", 0), int(resources.get("CPU", 1) // self.cpus)
+        wanted = min(1, gpus) if self.gpus is None else self.gpus
+        return max(1, min(found, int(gpus // wanted)) if wanted else found)
 
     def execute(self, benchmark: Benchmark, monitor: BenchMonitor) -> Iterator[RunResult]:
         """Return the result of every run, as it ends."""

@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 
 import torch
 from pytorch_ood.api import Detector
 from pytorch_ood.detector import KLMatching, Mahalanobis, MahalanobisODIN, MultiMahalanobis, OpenMax
 from torch import Tensor
 
+from dpn_plugin.detectors.stored.openmax import open_max_scores
 from dpn_plugin.detectors.wiring import device_of
 
 _DELICATE = (KLMatching, Mahalanobis, MahalanobisODIN, MultiMahalanobis)
@@ -66,18 +68,10 @@ def score_of_logits(detector: Detector) -> Callable[[Tensor], Tensor]:
     """
     Return the function that scores logits, with results that do not depend on the batch.
 
-    OpenMax computes distances only to the classes that are predicted in the batch, and takes zero
-    for the others. An additional row for every class makes it compute all of them.
-
     :param detector: a detector of logits
     """
     if isinstance(detector, KLMatching):  # fitted in float64, see double_precision
         return lambda logits: detector.predict_logits(logits.double())
-    if not isinstance(detector, OpenMax):
-        return detector.predict_logits
-
-    def score(logits: Tensor) -> Tensor:
-        every_class = torch.eye(logits.shape[1]).to(logits)
-        return detector.predict_logits(torch.cat([logits, every_class]))[: len(logits)]
-
-    return score
+    if isinstance(detector, OpenMax):
+        return partial(open_max_scores, detector)
+    return detector.predict_logits

@@ -41,7 +41,7 @@ class FinalMaps(nn.Module):
     def head(self, maps: Tensor) -> Tensor:
         """Return the logits B x K of feature maps."""
         hidden = maps.permute(0, 2, 3, 1) if self.channels_last else maps
-        return self.source.model.forward_head(hidden)
+        return self.source.read(self.source.model.forward_head(hidden))
 
 
 def final_maps(backbone: Backbone) -> FinalMaps:

@@ -9,6 +9,7 @@ from dpn_plugin.report.figures.decisions import decision_figure, selective_figur
 from dpn_plugin.report.figures.detection import histogram_figure, roc_figure
 from dpn_plugin.report.figures.gap import gap_figure
 from dpn_plugin.report.figures.maps import map_figure
+from dpn_plugin.report.figures.shift import shift_figure
 from dpn_plugin.report.figures.simplex import typical_figure
 from dpn_plugin.report.figures.style import ReportFigure
 from dpn_plugin.report.names import slug
@@ -23,6 +24,7 @@ _FIGURES: dict[str, Callable[[str, list[StoredRun]], ReportFigure | None]] = {
     "typical": typical_figure,
     "roc": roc_figure,
     "histograms": histogram_figure,
+    "shift": shift_figure,
     "decisions": decision_figure,
     "selective": selective_figure,
     "reliability": reliability_figure,
