@@ -19,7 +19,7 @@ from dpn_plugin.runs.folder import (
     remove_leftovers,
     remove_run,
 )
-from dpn_plugin.runs.frozen import FrozenBase, View, head_of, is_frozen, load_base
+from dpn_plugin.runs.frozen import NO_VIEW, FrozenBase, View, head_of, is_frozen, load_base
 from dpn_plugin.runs.held_out import (
     HELD_OUT_FILE,
     predict_logits,
@@ -62,6 +62,7 @@ __all__ = [
     "HELD_OUT_FILE",
     "LARGEST_IMAGE",
     "NEEDS_WEIGHTS",
+    "NO_VIEW",
     "PACKAGES",
     "RUN_FILE",
     "Checkpoints",

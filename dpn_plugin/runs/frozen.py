@@ -1,7 +1,7 @@
 """Runs whose networks are heads on the features of given weights, which stay as they are."""
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -34,11 +34,29 @@ class View:
     number: int
     augmentation: Augmentation
 
-    def batches(self, samples: Samples) -> Iterator[Tensor]:
-        """Return the augmented images, batch by batch."""
+    def batches(
+        self, samples: Samples, size: int, start: int = 0, step: int = 1
+    ) -> Iterator[Tensor]:
+        """
+        Return augmented images, batch by batch.
+
+        :param samples: the images
+        :param size: of a batch
+        :param start: number of the first batch
+        :param step: from one batch to the next; those between are not read
+        """
         generator = torch.Generator().manual_seed(self.number)
-        for x, _ in Batches(samples, _BATCH, shuffle=False).epoch(0):
+        batches, at = Batches(samples, size, shuffle=False), 0
+        for number, (x, _) in enumerate(batches.epoch(0, start, step)):
+            # the numbers of a batch follow those of all batches before it
+            for _ in range(at, start + number * step):
+                self.augmentation.skip(size, generator)
+            at = start + number * step + 1
             yield self.augmentation(x, generator)
+
+
+#: the images as they are
+NO_VIEW = View(0, Augmentation())
 
 
 @dataclass(frozen=True)
@@ -55,12 +73,15 @@ class FrozenBase:
     transform: Transform
     sha256: str
 
-    def features(
-        self, samples: Samples, device: torch.device, view: View | None = None
-    ) -> Iterator[Tensor]:
-        """Return the features of all samples, or of a view, on the CPU, batch by batch."""
+    def features(self, images: Iterable[Tensor], device: torch.device) -> Iterator[Tensor]:
+        """
+        Return the features of batches, on the CPU, batch by batch.
+
+        :param images: what :meth:`View.batches` gives
+        :param device: where to compute
+        """
         encoder = self.backbone.to(device).eval().encoder
-        for x in (view or View(0, Augmentation())).batches(samples):
+        for x in images:
             with torch.inference_mode():
                 yield encoder(self.transform(x.to(device))).float().cpu()
 
@@ -68,7 +89,8 @@ class FrozenBase:
         self, samples: Samples, view: View | None = None, *, device: torch.device
     ) -> Samples:
         """Return the samples, or a view of them, with features in the place of images."""
-        return replace(samples, inputs=torch.cat(list(self.features(samples, device, view))))
+        images = (view or NO_VIEW).batches(samples, _BATCH)
+        return replace(samples, inputs=torch.cat(list(self.features(images, device))))
 
 
 def is_frozen(config: TrainConfig) -> bool:

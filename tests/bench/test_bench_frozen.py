@@ -8,10 +8,8 @@ import pytest
 import timm
 import torch
 from safetensors.torch import load_file, save_file
-from sklearn.datasets import load_digits
-from tiny_bench import DIGITS, bench, record, results, suite_file
+from tiny_bench import DIGITS, bench, record, results, suite_file, write_base_weights
 from tiny_runs import digits
-from torch.nn.functional import interpolate
 
 from dpn_plugin._distributed import Processes
 from dpn_plugin.backbones import WeightsFile
@@ -33,16 +31,7 @@ RUNS = "runs/test_resnet"
 
 @pytest.fixture(scope="module")
 def weights(tmp_path_factory) -> Path:
-    path = tmp_path_factory.mktemp("weights") / "base.safetensors"
-    torch.manual_seed(0)
-    model = timm.create_model("test_resnet", num_classes=9)
-    images = torch.from_numpy(load_digits().images[:300] / 8 - 1).float()[:, None]
-    images = interpolate(images.expand(-1, 3, -1, -1), (32, 32), mode="bilinear")
-    with torch.no_grad():
-        for _ in range(30):
-            model(images)  # random layers with fitted batch norms give features that separate
-    save_file(model.state_dict(), path)
-    return path
+    return write_base_weights(tmp_path_factory.mktemp("weights"))
 
 
 @pytest.fixture(scope="module")
