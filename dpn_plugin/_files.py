@@ -60,7 +60,7 @@ def replacing(path: str | Path) -> Iterator[Path]:
     :raises CannotWrite: if the disk is full or the folder cannot be written
     """
     path = Path(path)
-    with _write_errors(path), _temporary_path(path) as temporary:
+    with write_errors(path), _temporary_path(path) as temporary:
         yield temporary
         _sync(temporary)
         temporary.replace(path)
@@ -90,7 +90,7 @@ def writing_into(folder: Path) -> Iterator[NewFile]:
     :param folder: is created
     :raises CannotWrite: if the disk is full or the folder cannot be written
     """
-    with _write_errors(folder), _temporary_path(folder / "new") as temporary:
+    with write_errors(folder), _temporary_path(folder / "new") as temporary:
         file = NewFile(temporary)
         yield file
         if file.name:
@@ -111,19 +111,29 @@ def creating_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
     :param replace: remove a folder that is already there
     :raises CannotWrite: if the disk is full or the folder cannot be written
     """
-    with _write_errors(path), _temporary_path(path) as temporary:
+    with write_errors(path), _temporary_path(path) as temporary:
         temporary.mkdir()
         yield temporary
-        for each in (*temporary.rglob("*"), temporary):
-            _sync(each)
         if replace and path.is_dir():
             remove_folder(path)
-        try:
-            temporary.rename(path)
-        except OSError:
-            if not path.is_dir():
-                raise
-        _sync(path.parent)
+        move_into_place(temporary, path)
+
+
+def move_into_place(folder: Path, path: Path) -> None:
+    """
+    Give a folder its final name, when all of its files are on the disk.
+
+    :param folder: it stays where it is if another process has created ``path`` in the meantime
+    :param path: the final name, in a folder that exists
+    """
+    for each in (*folder.rglob("*"), folder):
+        _sync(each)
+    try:
+        folder.rename(path)
+    except OSError:
+        if not path.is_dir():
+            raise
+    _sync(path.parent)
 
 
 def remove_folder(path: Path) -> None:
@@ -157,7 +167,7 @@ def check_folder(folder: Path, what: str, ignored: Iterable[Path] = ()) -> None:
         found = sorted(
             path.name
             for path in folder.iterdir()
-            if path.resolve() not in known and not path.name.endswith((_TEMPORARY, _LOCK))
+            if path.resolve() not in known and _holds_files(path)
         )
     except OSError:  # it does not exist; a path that cannot be written is reported when it is
         return
@@ -167,6 +177,12 @@ def check_folder(folder: Path, what: str, ignored: Iterable[Path] = ()) -> None:
             f"{folder} is not empty and holds no {what} of dpn-plugin, but "
             f"{', '.join(found[:3])}{more}. Use another folder."
         )
+
+
+def _holds_files(path: Path) -> bool:
+    """Return whether a path is a file that was finished, or a folder with such files."""
+    inside = path.rglob("*") if path.is_dir() else [path]
+    return any(not (each.is_dir() or each.name.endswith((_TEMPORARY, _LOCK))) for each in inside)
 
 
 def write_text(path: str | Path, text: str) -> None:
@@ -244,7 +260,7 @@ def locked(path: Path, busy: str | None = None) -> Iterator[None]:
     :raises CannotWrite: if the file cannot be created
     """
     created = [folder for folder in path.parents if not folder.exists()]
-    with _write_errors(path):
+    with write_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         lock = FileLock(path, timeout=0 if busy else -1)
         try:
@@ -270,7 +286,12 @@ def cannot_write(path: Path, error: Exception) -> CannotWrite:
 
 
 @contextmanager
-def _write_errors(path: Path) -> Iterator[None]:
+def write_errors(path: Path) -> Iterator[None]:
+    """
+    Within the block, report errors of the system as failures to write ``path``.
+
+    :raises CannotWrite: instead of an OSError
+    """
     try:
         yield
     except OSError as error:

@@ -5,7 +5,7 @@ A benchmark: plan, search; for each run train, collect outputs, evaluate; then w
 :class:`Executor` decides in which processes the runs of the plan are carried out.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -33,7 +33,7 @@ from dpn_plugin.evaluation import (
     WarningCollector,
     collect_warnings,
 )
-from dpn_plugin.outputs import FrozenFeatures, OutputStore, RunOutputs
+from dpn_plugin.outputs import FitSets, FrozenFeatures, OutputStore, RunOutputs
 from dpn_plugin.runs import TrainedRun, is_frozen, load_base, method_of, open_run, remove_run
 from dpn_plugin.training import TrainingData, TrainingMonitor, load_training_data, train
 
@@ -161,7 +161,7 @@ class Benchmark:
         key = str([getattr(config, name) for name in fields])
         if key not in self._features:
             base = load_base(config, tuple(self.data.in_domain.inputs.shape[1:]))
-            self._features[key] = FrozenFeatures(base, self.store, self.processes.device)
+            self._features[key] = FrozenFeatures(base, self.store, self.processes)
         return self._features[key]
 
     def _train(self, run: PlannedRun, data: TrainingData, monitor: RunMonitor) -> TrainedRun:
@@ -187,10 +187,13 @@ class Benchmark:
     def _evaluate(
         self, run: PlannedRun, trained: TrainedRun, data: TrainingData, monitor: RunMonitor
     ) -> EvaluationRecord | None:
-        samples = {**self.data.sets, **data.parts}
         fingerprints = {**self.data.fingerprints, **trained.record.data}
-        points = self._points(run, data, samples)
-        outputs = RunOutputs(trained, self.store, samples, fingerprints, self.processes, points)
+        most = self.plan.suite.fit_samples
+        sets = FitSets.of({**self.data.sets, **data.parts}, fingerprints, most)
+        points = self._points(run, data, sets)
+        outputs = RunOutputs(
+            trained, self.store, sets.samples, sets.fingerprints, self.processes, points
+        )
         evaluation = Evaluation(
             outputs,
             self.plan.detectors,
@@ -198,6 +201,7 @@ class Benchmark:
             method=run.method,
             tune=self.plan.tune,
             calibration_samples=self.plan.suite.calibration_samples,
+            fit_samples=most,
             again=self.plan.again,
             warnings=self.warnings,
         )
@@ -205,13 +209,18 @@ class Benchmark:
         return evaluation.complete(monitor.evaluating) if self.processes.primary else None
 
     def _points(
-        self, run: PlannedRun, data: TrainingData, samples: Mapping[str, Samples]
+        self, run: PlannedRun, data: TrainingData, sets: FitSets
     ) -> Callable[[str], Samples] | None:
         """Return what gives the features of a set by name, for a run of heads."""
         frozen, own = self._frozen_features(run), data.features
         if frozen is None or own is None:
             return None
-        return lambda name: own.parts.get(name) or frozen.as_points(samples[name])
+
+        def points(name: str) -> Samples:
+            known = own.parts.get(name)
+            return frozen.as_points(sets.samples[name]) if known is None else sets.part(name, known)
+
+        return points
 
     def _prepare_folder(self, run: PlannedRun) -> None:
         """Remove a run that is damaged, or that is to be trained again."""

@@ -131,6 +131,8 @@ def make_plan(request: Request) -> Plan:
     name, suite, base = load_suite(request.suite)
     suite = choose_weights(suite, base, request.pretrained, request.weights)
     suite = limit_samples(suite, request.limit)
+    if request.fit_samples is not None:
+        suite = suite.model_copy(update={"fit_samples": request.fit_samples})
     _check_folder(request, name)
     again = find_again(request.again, suite.methods)
     if request.only_eval is None:

@@ -108,6 +108,8 @@ def _earlier_evaluations(plan: Plan, data: SuiteData) -> Iterator[EvaluationReco
             warnings.warn(f"{folder} was evaluated on other test data; its figures are left out.")
         elif evaluation.identity.calibration_samples != plan.suite.calibration_samples:
             warnings.warn(f"{folder} has another calibration_samples; its figures are left out.")
+        elif evaluation.identity.fit_samples != plan.suite.fit_samples:
+            warnings.warn(f"{folder} has another fit_samples; its figures are left out.")
         elif _has_other_code(folder, evaluation):
             warnings.warn(f"{folder} was trained with other code; its figures are left out.")
         else:

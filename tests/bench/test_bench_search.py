@@ -13,7 +13,14 @@ from sklearn.metrics import roc_auc_score
 from tiny_bench import POINTS, bench, results, suite_file, write_times
 
 from dpn_plugin import functional
-from dpn_plugin.bench import PoolExecutor, Request, SearchRecord, make_plan, read_searches
+from dpn_plugin.bench import (
+    LocalExecutor,
+    PoolExecutor,
+    Request,
+    SearchRecord,
+    make_plan,
+    read_searches,
+)
 from dpn_plugin.bench.search import SearchTable, trials
 from dpn_plugin.bench.search.space import draw_values
 from dpn_plugin.errors import UserError
@@ -289,12 +296,14 @@ def test_a_dry_run_says_what_will_be_searched(
 ) -> None:
     from dpn_plugin.cli.bench_tables import print_plan
 
-    print_plan(make_plan(Request(suite=str(suite_file(tmp_path, SUITE)), out=tmp_path)))
+    request = Request(suite=str(suite_file(tmp_path, SUITE)), out=tmp_path)
+    print_plan(make_plan(request), LocalExecutor())
     shown = " ".join(capsys.readouterr().out.split())
     assert "Search first, in one process: mlp_synthetic dpn-minus, 3 trials (random)" in shown
     assert "lr 0.0001 to 0.01 (log); lambda_out -0.6 to 0; gamma 0.5, 1.0, 2.0" in shown
     assert not (tmp_path / "search").exists()
-    print_plan(make_plan(Request(suite=str(searched / "mine.toml"), out=searched)))
+    request = Request(suite=str(searched / "mine.toml"), out=searched)
+    print_plan(make_plan(request), LocalExecutor())
     assert "Searched before: mlp_synthetic dpn-minus" in " ".join(capsys.readouterr().out.split())
 
 

@@ -49,6 +49,7 @@ class Dpn:
     :param at: the number of an event, from 0
     :param largest: the largest size of a file in bytes
     :param small: bytes of decoded images that are held in memory rather than in a cache
+    :param chunk: batches of a forward pass between two chunks
     :param clock: seed of a clock that jumps by days whenever it is read or a file is renamed
     """
 
@@ -59,6 +60,7 @@ class Dpn:
     at: int = -1
     largest: int | None = None
     small: int | None = None
+    chunk: int | None = None
     clock: int | None = None
     number: int = field(default_factory=lambda: next(_numbers), init=False)
     process: Any = field(default=None, init=False)
@@ -111,8 +113,10 @@ def _run_dpn(self: Dpn) -> None:
     import torch
 
     from dpn_plugin.cli import main
+    from dpn_plugin.outputs import forward_pass
 
     torch.set_num_threads(1)
+    forward_pass.CHUNK = self.chunk or forward_pass.CHUNK
     output = os.open(self.log("output"), os.O_WRONLY | os.O_CREAT)
     for number in (1, 2):
         os.dup2(output, number)
