@@ -9,7 +9,7 @@ that does what the recipe asks for: the same loss, clipping, schedule and figure
 after every epoch. One head has a hidden layer of 256 units; the other is linear, with steps below a
 millisecond, so that whatever the trainer adds to a step shows. A loop without clipping, schedule,
 figures and checkpoints is timed as well, and has no limit: for a linear head on one thread, these
-are a third of the work. All are timed in turn on one thread in processor time; the ratios are
+are a fifth of the work. All are timed in turn on one thread in processor time; the ratios are
 printed. It exits with 1 if features differ or a ratio is below its limit.
 """
 
