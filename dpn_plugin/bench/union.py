@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from dpn_plugin._files import DamagedRecord
+from dpn_plugin._records import DamagedRecord
 from dpn_plugin.bench.data import SuiteData
 from dpn_plugin.bench.plan import Plan
 from dpn_plugin.bench.record import BENCH_FILE, BenchRecord, read_bench_record

@@ -6,7 +6,8 @@ from typing import Any
 
 from torch import Tensor
 
-from dpn_plugin._files import check_folder, creating_folder, file_hash, write_record
+from dpn_plugin._files import check_folder, creating_folder, file_hash
+from dpn_plugin._records import write_record
 from dpn_plugin.backbones import WeightsFile
 from dpn_plugin.deploy.calibration import Calibration
 from dpn_plugin.deploy.keep import Kept

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from dpn_plugin._files import DamagedRecord, Record, read_record, write_record
+from dpn_plugin._records import DamagedRecord, Record, read_record, write_record
 from dpn_plugin.detectors import parse_combination
 from dpn_plugin.plugins import code_identity
 

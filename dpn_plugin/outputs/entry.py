@@ -8,7 +8,8 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from dpn_plugin._files import file_hash, read_record, write_record
+from dpn_plugin._files import file_hash
+from dpn_plugin._records import read_record, write_record
 from dpn_plugin.outputs.key import ArrayRecord, EntryRecord, OutputKey
 from dpn_plugin.outputs.rows import array_path
 

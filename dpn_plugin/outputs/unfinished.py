@@ -10,15 +10,8 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 from torch import Tensor
 
-from dpn_plugin._files import (
-    DamagedRecord,
-    Record,
-    move_into_place,
-    read_record,
-    remove_folder,
-    write_errors,
-    write_record,
-)
+from dpn_plugin._files import move_into_place, remove_folder, write_errors
+from dpn_plugin._records import DamagedRecord, Record, read_record, write_record
 from dpn_plugin.outputs.entry import DAMAGE, ENTRY_FILE, read_entry, write_entry
 from dpn_plugin.outputs.key import ArrayName, OutputKey
 from dpn_plugin.outputs.rows import ArraysWriter, Row, array_path

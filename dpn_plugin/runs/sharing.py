@@ -4,7 +4,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from dpn_plugin._files import DamagedRecord, file_hash, json_hash
+from dpn_plugin._files import file_hash
+from dpn_plugin._records import DamagedRecord, json_hash
 from dpn_plugin.plugins import code_identity
 from dpn_plugin.runs.config import Recipe, TrainConfig
 from dpn_plugin.runs.method_options import method_of

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from torch import Tensor
 
-from dpn_plugin._files import DamagedRecord
+from dpn_plugin._records import DamagedRecord
 from dpn_plugin.backbones import Backbone, attach_head
 from dpn_plugin.data import Transform
 from dpn_plugin.errors import UserError

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from dpn_plugin._distributed import Processes
-from dpn_plugin._files import json_hash
+from dpn_plugin._records import json_hash
 from dpn_plugin._signals import StopRequest
 from dpn_plugin.backbones import BRANCH, Backbone, mc_dropout
 from dpn_plugin.data import MIXINGS, Transform
