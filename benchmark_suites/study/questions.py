@@ -82,9 +82,10 @@ class Answer:
     rows: tuple[PairedRow, ...]
 
     def where(self, verdict: str) -> list[str]:
-        """Return the sets with this verdict, each with the difference in points."""
+        """Return the sets with this verdict, each with the lead (or the difference) in points."""
+        sign = -1 if verdict == "behind" else 1
         return [
-            f"{row.dataset} of {row.scope.suite} ({points(row.paired.difference)})"
+            f"{row.dataset} of {row.scope.suite} ({points(sign * row.paired.difference)})"
             for row in self.rows
             if row.paired.verdict == verdict
         ]
