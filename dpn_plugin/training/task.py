@@ -1,12 +1,10 @@
-"""One forward pass with its loss, and the optimizer, schedule and rate of a recipe."""
+"""One forward pass with its loss, in training and over held-out samples."""
 
 import math
 from collections.abc import Sequence
 from typing import Any
 
 import torch
-from timm.optim import create_optimizer_v2, list_optimizers
-from timm.scheduler import create_scheduler_v2
 from timm.task import ClassificationTask
 from timm.utils import unwrap_model
 from torch import Tensor, nn
@@ -14,7 +12,7 @@ from torch import Tensor, nn
 from dpn_plugin._distributed import Processes
 from dpn_plugin.backbones import Backbone, head_modules
 from dpn_plugin.data import Batches, Transform
-from dpn_plugin.errors import UserError, unknown_name
+from dpn_plugin.errors import UserError
 from dpn_plugin.losses import FeatureLoss, NetworkOutputs, group_mean
 from dpn_plugin.runs import Recipe
 from dpn_plugin.training.data import TrainingData
@@ -218,64 +216,3 @@ def freeze_all_but_head(task: GroupedTask, frozen: bool) -> None:
         backbone.eval()
         for head in heads:
             head.train()
-
-
-def create_optimizer(task: GroupedTask, recipe: Recipe) -> torch.optim.Optimizer:
-    """
-    Return the optimizer of the recipe.
-
-    :raises UserError: if timm has no such optimizer
-    """
-    if recipe.optimizer not in list_optimizers():
-        raise unknown_name("optimizer", recipe.optimizer, list_optimizers())
-    backbone = unwrap_model(task.get_trainable_module())
-    return create_optimizer_v2(
-        # only the timm model itself knows the order of its layers
-        backbone if recipe.layer_decay is None else backbone.model,
-        opt=recipe.optimizer,
-        lr=recipe.lr,
-        momentum=recipe.momentum,
-        weight_decay=recipe.weight_decay,
-        layer_decay=recipe.layer_decay,
-    )
-
-
-def create_schedule(optimizer: torch.optim.Optimizer, recipe: Recipe, steps: int) -> Any:
-    """
-    Return timm's scheduler of the learning rate.
-
-    It is updated every step: updated every epoch, the first epoch of a warm-up would run entirely
-    at the lowest rate.
-
-    :param steps: in an epoch
-    """
-    schedule, _ = create_scheduler_v2(
-        optimizer,
-        num_epochs=recipe.epochs,
-        updates_per_epoch=steps,
-        step_on_epochs=False,
-        **recipe.schedule.model_dump(),
-    )
-    return schedule
-
-
-def set_rate(
-    optimizer: torch.optim.Optimizer, scheduler: Any, recipe: Recipe, epoch: int, step: int
-) -> None:
-    """
-    Set the learning rate of the next step: that of the schedule, then that of the fine-tuning.
-
-    :param optimizer: whose rate is set
-    :param scheduler: from :func:`create_schedule`
-    :param recipe: the schedule and the fine-tuning
-    :param epoch: number of the epoch
-    :param step: steps done since the start of the training
-    """
-    if epoch < recipe.epochs:
-        scheduler.step_update(step)
-        if recipe.schedule.sched == "step":  # that of timm ignores min_lr
-            for group in optimizer.param_groups:
-                group["lr"] = max(group["lr"], recipe.schedule.min_lr)
-    elif recipe.fine_tune:
-        for group in optimizer.param_groups:
-            group["lr"] = recipe.fine_tune.lr

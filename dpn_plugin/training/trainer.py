@@ -17,16 +17,14 @@ from dpn_plugin.errors import UserError
 from dpn_plugin.runs import Checkpoints, EpochRecord, Recipe, TrainerState
 from dpn_plugin.training.data import TrainingData
 from dpn_plugin.training.monitor import StepMetrics, TrainingMonitor
+from dpn_plugin.training.optimization import create_optimizer, create_schedule, set_rate
 from dpn_plugin.training.paired_batches import PairedBatches
 from dpn_plugin.training.seeds import StepSeeds, seed_torch
 from dpn_plugin.training.task import (
     NonFinite,
-    create_optimizer,
-    create_schedule,
     create_task,
     freeze_all_but_head,
     held_out_metrics,
-    set_rate,
 )
 
 #: what is summed over the steps of an epoch

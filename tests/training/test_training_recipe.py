@@ -15,7 +15,8 @@ from dpn_plugin.backbones import create_backbone
 from dpn_plugin.data import Augmentation, DatasetCache, Transform
 from dpn_plugin.runs import Checkpoints, Recipe, TrainConfig, method_of
 from dpn_plugin.training import load_training_data, train
-from dpn_plugin.training.task import create_optimizer, create_schedule, create_task, set_rate
+from dpn_plugin.training.optimization import create_optimizer, create_schedule, set_rate
+from dpn_plugin.training.task import create_task
 from dpn_plugin.training.trainer import Trainer
 
 SHIFTED = {"outlier_augmentation": {"shift": 0.3, "fill": "reflect"}}
