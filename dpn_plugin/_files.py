@@ -1,12 +1,6 @@
-"""
-Files and folders that appear whole or not at all, locks, hashes, and records with a hash.
-
-A record is a JSON file with one pydantic model. It carries the hash of its own content, which is
-verified whenever the record is read.
-"""
+"""Files and folders that appear whole or not at all, locks and hashes."""
 
 import hashlib
-import json
 import os
 import secrets
 import shutil
@@ -14,38 +8,13 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
 
 from filelock import FileLock, Timeout
-from pydantic import BaseModel, ConfigDict, ValidationError
 
-from dpn_plugin.errors import CannotWrite, UserError, validation_message
-
-#: the version of all record formats; records of other versions are not read
-FORMAT = 2
+from dpn_plugin.errors import CannotWrite, UserError
 
 _TEMPORARY = ".tmp"
 _LOCK = ".lock"
-_HASH = "sha256"
-
-
-class DamagedRecord(UserError):
-    """A record that cannot be read, or that is not what was written."""
-
-
-class NewerFormat(DamagedRecord):
-    """A record that a later version of this package wrote."""
-
-
-class Record(BaseModel):
-    """The base of all models of JSON files that we write."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    format: int = FORMAT
-
-
-RecordType = TypeVar("RecordType", bound=Record)
 
 
 @contextmanager
@@ -60,7 +29,7 @@ def replacing(path: str | Path) -> Iterator[Path]:
     :raises CannotWrite: if the disk is full or the folder cannot be written
     """
     path = Path(path)
-    with _write_errors(path), _temporary_path(path) as temporary:
+    with write_errors(path), _temporary_path(path) as temporary:
         yield temporary
         _sync(temporary)
         temporary.replace(path)
@@ -90,7 +59,7 @@ def writing_into(folder: Path) -> Iterator[NewFile]:
     :param folder: is created
     :raises CannotWrite: if the disk is full or the folder cannot be written
     """
-    with _write_errors(folder), _temporary_path(folder / "new") as temporary:
+    with write_errors(folder), _temporary_path(folder / "new") as temporary:
         file = NewFile(temporary)
         yield file
         if file.name:
@@ -111,19 +80,29 @@ def creating_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
     :param replace: remove a folder that is already there
     :raises CannotWrite: if the disk is full or the folder cannot be written
     """
-    with _write_errors(path), _temporary_path(path) as temporary:
+    with write_errors(path), _temporary_path(path) as temporary:
         temporary.mkdir()
         yield temporary
-        for each in (*temporary.rglob("*"), temporary):
-            _sync(each)
         if replace and path.is_dir():
             remove_folder(path)
-        try:
-            temporary.rename(path)
-        except OSError:
-            if not path.is_dir():
-                raise
-        _sync(path.parent)
+        move_into_place(temporary, path)
+
+
+def move_into_place(folder: Path, path: Path) -> None:
+    """
+    Give a folder its final name, when all of its files are on the disk.
+
+    :param folder: it stays where it is if another process has created ``path`` in the meantime
+    :param path: the final name, in a folder that exists
+    """
+    for each in (*folder.rglob("*"), folder):
+        _sync(each)
+    try:
+        folder.rename(path)
+    except OSError:
+        if not path.is_dir():
+            raise
+    _sync(path.parent)
 
 
 def remove_folder(path: Path) -> None:
@@ -157,7 +136,7 @@ def check_folder(folder: Path, what: str, ignored: Iterable[Path] = ()) -> None:
         found = sorted(
             path.name
             for path in folder.iterdir()
-            if path.resolve() not in known and not path.name.endswith((_TEMPORARY, _LOCK))
+            if path.resolve() not in known and _holds_files(path)
         )
     except OSError:  # it does not exist; a path that cannot be written is reported when it is
         return
@@ -169,6 +148,12 @@ def check_folder(folder: Path, what: str, ignored: Iterable[Path] = ()) -> None:
         )
 
 
+def _holds_files(path: Path) -> bool:
+    """Return whether a path is a file that was finished, or a folder with such files."""
+    inside = path.rglob("*") if path.is_dir() else [path]
+    return any(not (each.is_dir() or each.name.endswith((_TEMPORARY, _LOCK))) for each in inside)
+
+
 def write_text(path: str | Path, text: str) -> None:
     """
     Write a text file, whole or not at all.
@@ -178,53 +163,6 @@ def write_text(path: str | Path, text: str) -> None:
     """
     with replacing(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
-
-
-def write_record(path: Path, record: Record) -> None:
-    """Write a record and the hash of its content as JSON."""
-    content = record.model_dump(mode="json")
-    write_text(path, json.dumps({_HASH: json_hash(content), **content}, indent=1) + "\n")
-
-
-def read_record(path: Path, model: type[RecordType]) -> RecordType:
-    """
-    Read a record and verify its hash.
-
-    :param path: a file that :func:`write_record` wrote
-    :param model: the model of the record
-    :raises FileNotFoundError: if there is no such file
-    :raises DamagedRecord: if the content is not what was written, or of another format
-    """
-    try:
-        content = json.loads(path.read_text("utf-8"))
-        if not isinstance(content, dict):
-            raise ValueError("it is not a JSON object")
-        _check_format(path, content.get("format"))
-        if content.pop(_HASH, None) != json_hash(content):
-            raise ValueError("its content does not match its hash")
-        return model.model_validate(content)
-    except (FileNotFoundError, DamagedRecord):
-        raise
-    except ValidationError as error:
-        raise DamagedRecord(f"{path} is damaged: {validation_message(error, model)}") from error
-    except RecursionError as error:
-        raise DamagedRecord(f"{path} is damaged: it is nested too deeply.") from error
-    except (OSError, ValueError) as error:
-        raise DamagedRecord(f"{path} is damaged: {error}.") from error
-
-
-def _check_format(path: Path, found: object) -> None:
-    if found == FORMAT:
-        return
-    if isinstance(found, int) and found > FORMAT:
-        raise NewerFormat(f"{path} has format {found}, newer than {FORMAT}: update dpn-plugin.")
-    described = "no format" if found is None else f"format {found!r}"
-    raise DamagedRecord(f"{path} has {described}; this version reads format {FORMAT}.")
-
-
-def json_hash(content: Any) -> str:
-    """Return a hash of JSON content that does not depend on the order of its keys."""
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def file_hash(path: Path) -> str:
@@ -244,7 +182,7 @@ def locked(path: Path, busy: str | None = None) -> Iterator[None]:
     :raises CannotWrite: if the file cannot be created
     """
     created = [folder for folder in path.parents if not folder.exists()]
-    with _write_errors(path):
+    with write_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         lock = FileLock(path, timeout=0 if busy else -1)
         try:
@@ -270,7 +208,12 @@ def cannot_write(path: Path, error: Exception) -> CannotWrite:
 
 
 @contextmanager
-def _write_errors(path: Path) -> Iterator[None]:
+def write_errors(path: Path) -> Iterator[None]:
+    """
+    Within the block, report errors of the system as failures to write ``path``.
+
+    :raises CannotWrite: instead of an OSError
+    """
     try:
         yield
     except OSError as error:

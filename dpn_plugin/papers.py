@@ -32,6 +32,21 @@ REPRESENTATION_GAP = Paper(
     code="https://github.com/jayjaynandy/maximize-representation-gap",
 )
 
+OUTLIER_EXPOSURE = Paper(
+    title="Deep Anomaly Detection with Outlier Exposure",
+    venue="ICLR",
+    year=2019,
+    url="https://arxiv.org/abs/1812.04606",
+    code="https://github.com/hendrycks/outlier-exposure",
+)
+MIXTURE_EXPOSURE = Paper(
+    title="Mixture Outlier Exposure: Towards Out-of-Distribution Detection in Fine-Grained "
+    "Environments",
+    venue="WACV",
+    year=2023,
+    url="https://arxiv.org/abs/2106.03917",
+    code="https://github.com/zjysteven/MixOE",
+)
 RELAXED_EVIDENTIAL = Paper(
     title="R-EDL: Relaxing Nonessential Settings of Evidential Deep Learning",
     venue="ICLR",

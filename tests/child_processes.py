@@ -13,6 +13,17 @@ import torch
 
 #: forks a process that has imported everything already: a child starts in milliseconds
 FORKSERVER = multiprocessing.get_context("forkserver")
+FORKSERVER.set_forkserver_preload(
+    [
+        "dpn_plugin.bench",
+        "dpn_plugin.cli.bench",
+        "dpn_plugin.cli.progress",
+        "pytorch_ood.loss",
+        "pytorch_ood.dataset.img",
+        "sklearn.datasets",
+        "tiny_bench",
+    ]
+)
 
 
 def run_in_child(target: Callable[..., None], *arguments: Any) -> int:

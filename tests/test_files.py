@@ -6,7 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from dpn_plugin._files import creating_folder, file_hash, remove_folder, replacing, write_text
+from dpn_plugin._files import (
+    check_folder,
+    creating_folder,
+    file_hash,
+    remove_folder,
+    replacing,
+    write_text,
+)
 from dpn_plugin.errors import CannotWrite, UserError
 
 ENOSPC = os.strerror(errno.ENOSPC)
@@ -158,3 +165,12 @@ def test_the_hash_of_a_file_is_its_sha256(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"abc")
     expected = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
     assert file_hash(tmp_path / "a") == expected
+
+
+def test_what_an_interruption_leaves_is_nothing_that_could_be_lost(tmp_path: Path) -> None:
+    (tmp_path / "runs" / "network").mkdir(parents=True)
+    (tmp_path / "runs" / "network" / "run.json.lock").touch()
+    check_folder(tmp_path, "benchmark")
+    (tmp_path / "runs" / "network" / "notes.txt").touch()
+    with pytest.raises(UserError, match="is not empty and holds no benchmark of dpn-plugin"):
+        check_folder(tmp_path, "benchmark")

@@ -84,7 +84,7 @@ def hold(folder: Path, cache: Path | None, ready: Any, go_on: Any, pages: Any) -
     text = Path("/proc/self/smaps_rollup").read_text("ascii")
     fields = dict(line.split()[:2] for line in text.splitlines()[1:])
     pages.put(int(fields["Private_Dirty:"]) / 1024)
-    ready.wait()
+    ready.wait(300)
     go_on.wait()
 
 
@@ -98,7 +98,7 @@ def measure_sharing(folder: Path, options: argparse.Namespace) -> list[str]:
         both = [context.Process(target=hold, args=arguments) for _ in range(2)]
         for each in both:
             each.start()
-        ready.wait()
+        ready.wait(300)  # a process that failed must not block the others
         go_on.set()
         totals[name] = sum(pages.get() for _ in both)
         for each in both:

@@ -13,12 +13,14 @@ from torch import nn
 from dpn_plugin._distributed import Processes
 from dpn_plugin.backbones import Backbone
 from dpn_plugin.data import DatasetCache, Samples, SourceSpec, StorageOptions, Transform
-from dpn_plugin.runs import Checkpoints, FrozenBase, Recipe
+from dpn_plugin.runs import NO_VIEW, Checkpoints, FrozenBase, Recipe
 from dpn_plugin.training import TrainingData
 from dpn_plugin.training.trainer import Trainer
 
 CLASSES = 4
 BATCH = 64
+#: of a feature pass, as in a benchmark
+FEATURE_BATCH = 256
 #: height and width of the files, and of the images that networks see
 FILE_SIZE, SIZE = 96, 64
 
@@ -49,7 +51,8 @@ def load_photos(folder: Path, storage: StorageOptions, size: int = SIZE) -> Samp
 
 def our_features(samples: Samples, base: FrozenBase) -> int:
     """Run a network over streamed samples and return the number of images."""
-    return sum(len(each) for each in base.features(samples, torch.device("cpu")))
+    images = NO_VIEW.batches(samples, FEATURE_BATCH)
+    return sum(len(each) for each in base.features(images, torch.device("cpu")))
 
 
 def our_training(samples: Samples, backbone: Backbone, transform: Transform) -> None:

@@ -1,7 +1,7 @@
 """Any timm model as logits, features, feature maps and a head; the paper's own networks."""
 
 from dpn_plugin.backbones.any_model import Part, as_backbone, is_timm_model, logits_of, model_name
-from dpn_plugin.backbones.backbone import Backbone, Outputs
+from dpn_plugin.backbones.backbone import BRANCH, Backbone, Outputs
 from dpn_plugin.backbones.class_names import find_class_mismatch
 from dpn_plugin.backbones.dropout import mc_dropout
 from dpn_plugin.backbones.factory import HOST_ERRORS, create_backbone
@@ -19,6 +19,7 @@ from dpn_plugin.backbones.stems import supports_small_stem
 from dpn_plugin.backbones.weights import WeightsFile, tensors_hash
 
 __all__ = [
+    "BRANCH",
     "HOST_ERRORS",
     "Backbone",
     "Outputs",

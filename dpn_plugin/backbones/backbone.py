@@ -10,6 +10,9 @@ from dpn_plugin.backbones.heads import apply_heads, describe, head_modules, is_l
 from dpn_plugin.backbones.inputs import Preprocessing, own_preprocessing
 from dpn_plugin.errors import UserError
 
+#: the attribute of a timm model that holds a branch, and the prefix of its tensors
+BRANCH = "ood_branch"
+
 
 class Outputs(NamedTuple):
     """
@@ -76,6 +79,20 @@ class Backbone(nn.Module):
         if self._width is not None:
             return self._width
         return self.weight.shape[1] if self.is_linear else self.model.head_hidden_size
+
+    @property
+    def branch(self) -> Any:
+        """The module that a loss has put beside the classifier, or ``None``."""
+        return getattr(self.model, BRANCH, None)
+
+    def attach_branch(self, branch: nn.Module | None) -> None:
+        """
+        Put a module beside the classifier: its tensors belong to those of the model.
+
+        :param branch: what the loss of the network reads and trains; nothing is done without one
+        """
+        if branch is not None:
+            setattr(self.model, BRANCH, branch)
 
     def forward(self, x: Tensor) -> Tensor:
         """Return logits B x K."""

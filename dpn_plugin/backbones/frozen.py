@@ -119,6 +119,7 @@ def attach_head(base: Backbone, head: Backbone) -> Backbone:
     parent, _, attribute = names[0].rpartition(".")
     setattr(model.get_submodule(parent), attribute, head.model.head)
     model.num_classes = head.num_classes
+    base.attach_branch(head.branch)
     base.eval()
     base.measure(torch.zeros(1, *base.input_size, device=next(base.parameters()).device))
     if not base.splits:

@@ -1,10 +1,11 @@
 """Suites of methods and detectors: plans, benchmarks and their results."""
 
-from dpn_plugin.bench.benchmark import BenchMonitor, Executor, RunMonitor, run_benchmark
+from dpn_plugin.bench.benchmark import run_benchmark
 from dpn_plugin.bench.check import check_plan, describe_resizings
 from dpn_plugin.bench.data import SuiteData, load_suite_data
 from dpn_plugin.bench.estimate import Cost, PlanCost, estimate_plan, why_too_large
 from dpn_plugin.bench.execution import LocalExecutor, PoolExecutor, RayExecutor
+from dpn_plugin.bench.executor import BenchMonitor, Executor, RunMonitor
 from dpn_plugin.bench.openood import BENCHMARKS as OPENOOD_BENCHMARKS
 from dpn_plugin.bench.openood import SOURCE as OPENOOD_SOURCE
 from dpn_plugin.bench.openood import (

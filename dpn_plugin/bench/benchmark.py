@@ -2,16 +2,14 @@
 A benchmark: plan, search; for each run train, collect outputs, evaluate; then write the results.
 
 :func:`run_benchmark` carries out a plan. :class:`Benchmark` does the work of one process; an
-:class:`Executor` decides in which processes the runs of the plan are carried out.
+:class:`~dpn_plugin.bench.Executor` decides in which processes the runs of the plan are carried out.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
-from typing import Protocol
 
 from dpn_plugin._distributed import Processes
 from dpn_plugin._files import locked, remove_abandoned
@@ -19,6 +17,7 @@ from dpn_plugin._signals import Stopped
 from dpn_plugin.bench.check import describe_resizings
 from dpn_plugin.bench.data import SuiteData, load_suite_data
 from dpn_plugin.bench.estimate import estimate_plan, why_too_large
+from dpn_plugin.bench.executor import BenchMonitor, Executor, RunMonitor, RunResult
 from dpn_plugin.bench.plan import Plan
 from dpn_plugin.bench.planned_run import PlannedRun
 from dpn_plugin.bench.record import NotRun
@@ -33,54 +32,9 @@ from dpn_plugin.evaluation import (
     WarningCollector,
     collect_warnings,
 )
-from dpn_plugin.outputs import FrozenFeatures, OutputStore, RunOutputs
+from dpn_plugin.outputs import FitSets, FrozenFeatures, OutputStore, RunOutputs
 from dpn_plugin.runs import TrainedRun, is_frozen, load_base, method_of, open_run, remove_run
-from dpn_plugin.training import TrainingData, TrainingMonitor, load_training_data, train
-
-
-class RunMonitor(TrainingMonitor, Protocol):
-    """Receives progress events of one run."""
-
-    def evaluating(self, detector: str) -> None:
-        """The evaluation with a detector starts."""
-
-    def ended(self) -> None:
-        """The run is done, or cannot be carried out."""
-
-
-class BenchMonitor(Protocol):
-    """Receives progress events of a benchmark."""
-
-    def start_run(self, index: int, total: int, run: PlannedRun) -> RunMonitor:
-        """A run starts; several can be under way. Return the monitor of this run."""
-
-    def on_warning(self, message: str) -> None:
-        """Show something that a reader of the results should know."""
-
-
-@dataclass(frozen=True)
-class RunResult:
-    """
-    How a run ended.
-
-    :param index: of the run, in the plan's order
-    :param evaluation: its figures, if it could be carried out
-    :param reason: why it could not
-    """
-
-    index: int
-    evaluation: EvaluationRecord | None = None
-    reason: str | None = None
-
-
-class Executor(Protocol):
-    """Carries out all runs of a plan, in any order."""
-
-    def execute(self, benchmark: "Benchmark", monitor: BenchMonitor) -> Iterator[RunResult]:
-        """Return the result of every run, as it ends."""
-
-    def slots(self) -> int:
-        """Return how many runs are carried out at a time, as far as that is known here."""
+from dpn_plugin.training import TrainingData, load_training_data, train
 
 
 class Benchmark:
@@ -108,7 +62,7 @@ class Benchmark:
         self.store = OutputStore(plan.out / "store")
         self._features: dict[str, FrozenFeatures] = {}
 
-    def search(self, monitor: "BenchMonitor") -> None:
+    def search(self, monitor: BenchMonitor) -> None:
         """
         Search the hyper-parameters of methods in this process, and plan the runs with them.
 
@@ -161,7 +115,7 @@ class Benchmark:
         key = str([getattr(config, name) for name in fields])
         if key not in self._features:
             base = load_base(config, tuple(self.data.in_domain.inputs.shape[1:]))
-            self._features[key] = FrozenFeatures(base, self.store, self.processes.device)
+            self._features[key] = FrozenFeatures(base, self.store, self.processes)
         return self._features[key]
 
     def _train(self, run: PlannedRun, data: TrainingData, monitor: RunMonitor) -> TrainedRun:
@@ -187,10 +141,13 @@ class Benchmark:
     def _evaluate(
         self, run: PlannedRun, trained: TrainedRun, data: TrainingData, monitor: RunMonitor
     ) -> EvaluationRecord | None:
-        samples = {**self.data.sets, **data.parts}
         fingerprints = {**self.data.fingerprints, **trained.record.data}
-        points = self._points(run, data, samples)
-        outputs = RunOutputs(trained, self.store, samples, fingerprints, self.processes, points)
+        most = self.plan.suite.fit_samples
+        sets = FitSets.of({**self.data.sets, **data.parts}, fingerprints, most)
+        points = self._points(run, data, sets)
+        outputs = RunOutputs(
+            trained, self.store, sets.samples, sets.fingerprints, self.processes, points
+        )
         evaluation = Evaluation(
             outputs,
             self.plan.detectors,
@@ -198,6 +155,7 @@ class Benchmark:
             method=run.method,
             tune=self.plan.tune,
             calibration_samples=self.plan.suite.calibration_samples,
+            fit_samples=most,
             again=self.plan.again,
             warnings=self.warnings,
         )
@@ -205,13 +163,18 @@ class Benchmark:
         return evaluation.complete(monitor.evaluating) if self.processes.primary else None
 
     def _points(
-        self, run: PlannedRun, data: TrainingData, samples: Mapping[str, Samples]
+        self, run: PlannedRun, data: TrainingData, sets: FitSets
     ) -> Callable[[str], Samples] | None:
         """Return what gives the features of a set by name, for a run of heads."""
         frozen, own = self._frozen_features(run), data.features
         if frozen is None or own is None:
             return None
-        return lambda name: own.parts.get(name) or frozen.as_points(samples[name])
+
+        def points(name: str) -> Samples:
+            known = own.parts.get(name)
+            return frozen.as_points(sets.samples[name]) if known is None else sets.part(name, known)
+
+        return points
 
     def _prepare_folder(self, run: PlannedRun) -> None:
         """Remove a run that is damaged, or that is to be trained again."""

@@ -8,12 +8,20 @@ from dpn_plugin.bench.plan import Plan
 from dpn_plugin.bench.record import NotRun
 from dpn_plugin.detectors import parse_combination, why_not_applicable
 from dpn_plugin.errors import UserError
-from dpn_plugin.runs import TrainConfig, create_network, load_as_it_is, method_of
+from dpn_plugin.runs import (
+    TrainConfig,
+    create_network,
+    is_frozen,
+    load_as_it_is,
+    method_of,
+    why_not_mixed,
+)
 
 
 def check_plan(plan: Plan, data: SuiteData) -> list[NotRun]:
     """
-    Return the backbones that cannot be trained on the data, and the detectors that do not apply.
+    Return the backbones and methods that cannot be trained on the data, and the detectors that do
+    not apply.
 
     :param plan: what is planned
     :param data: its data
@@ -24,7 +32,7 @@ def check_plan(plan: Plan, data: SuiteData) -> list[NotRun]:
     unusable = [each for each in found if each.detector is None]
     if len(unusable) == len(configs):
         raise UserError(f"Nothing could be run. {unusable[0].reason}")
-    return found
+    return found + list(_unmixable(plan, data))
 
 
 def describe_resizings(plan: Plan, data: SuiteData) -> list[str]:
@@ -40,6 +48,15 @@ def describe_resizings(plan: Plan, data: SuiteData) -> list[str]:
     stems = {run.config.backbone: run.config.stem for run in plan.runs}
     found = [describe_resizing(name, shape[2], stem) for name, stem in stems.items()]
     return [each for each in found if each is not None]
+
+
+def _unmixable(plan: Plan, data: SuiteData) -> Iterator[NotRun]:
+    """Yield the methods that mix samples of another kind than those of the data."""
+    for label, config in {run.method: run.config for run in plan.runs}.items():
+        kind = "images" if data.in_domain.inputs.ndim == 4 else "points"
+        why = why_not_mixed(method_of(config), "features" if is_frozen(config) else kind)
+        if why is not None:
+            yield NotRun(method=label, reason=why)
 
 
 def _problems(plan: Plan, config: TrainConfig, data: SuiteData) -> Iterator[NotRun]:

@@ -1,35 +1,30 @@
 """What a benchmark will do: its runs, each a network trained with a method and a seed."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from dpn_plugin._files import check_folder
-from dpn_plugin.backbones import plan_input
-from dpn_plugin.bench.given_weights import choose_weights, given_weights
+from dpn_plugin.bench.given_weights import choose_weights
+from dpn_plugin.bench.plan_runs import plan_evaluation, plan_runs, refuse_changes
 from dpn_plugin.bench.planned_run import PlannedRun
 from dpn_plugin.bench.record import NotRun, read_bench_record
 from dpn_plugin.bench.request import Request
-from dpn_plugin.bench.search import SEARCH_FOLDER, MethodSearch, choose, plan_searches
+from dpn_plugin.bench.search import SEARCH_FOLDER, MethodSearch, choose
 from dpn_plugin.bench.selection import (
     check_sources,
     find_again,
     limit_samples,
-    why_left_out,
 )
 from dpn_plugin.bench.sharing import find_shared
-from dpn_plugin.bench.suite import MOST_SEEDS, Suite
+from dpn_plugin.bench.suite import Suite
 from dpn_plugin.bench.suite_files import load_suite
-from dpn_plugin.bench.variants import Variant, find_variants, folder_name, label_of
-from dpn_plugin.data import SourceSpec, StorageOptions
+from dpn_plugin.data import StorageOptions
 from dpn_plugin.detectors import find_detectors
 from dpn_plugin.errors import UserError
-from dpn_plugin.runs import TrainConfig, check_options, open_run
 
 #: the folder of decoded images, in that of the benchmark
 CACHE = "cache"
-#: share of the in-domain data kept back for tests if a suite names no test data
-TEST_SHARE = 0.2
 #: what a benchmark that was interrupted may have written: runs, trials of searches, or features
 _OURS = (
     "runs/*/*/*/*.json",
@@ -113,7 +108,7 @@ class Plan:
         :raises UserError: if the folder holds runs of another plan
         """
         runs, _ = choose(self.searches, self.runs)
-        _refuse_changes(runs)
+        refuse_changes(runs)
         return replace(self, runs=find_shared(runs))
 
     def without_sets(self, names: Collection[str]) -> "Plan":
@@ -131,13 +126,15 @@ def make_plan(request: Request) -> Plan:
     name, suite, base = load_suite(request.suite)
     suite = choose_weights(suite, base, request.pretrained, request.weights)
     suite = limit_samples(suite, request.limit)
+    if request.fit_samples is not None:
+        suite = suite.model_copy(update={"fit_samples": request.fit_samples})
     _check_folder(request, name)
     again = find_again(request.again, suite.methods)
     if request.only_eval is None:
         check_sources(suite)
-        runs, searches, not_run = _plan_runs(suite, request, again)
+        runs, searches, not_run = plan_runs(suite, request, again)
     else:
-        run = _plan_evaluation(suite, request.only_eval, request.out)
+        run = plan_evaluation(suite, request.only_eval, request.out)
         # the run's own outliers are what the test sets must not share data with
         own = {"outliers": {o.name: o for o in run.config.outliers}}
         suite = suite.model_copy(update={**own, "calibration": run.config.calibration})
@@ -177,108 +174,3 @@ def _check_folder(request: Request, name: str) -> None:
                 f"{out} holds a benchmark of the suite {suite!r}, not of {name!r}. Use another "
                 "--out."
             )
-
-
-def _plan_runs(
-    suite: Suite, request: Request, again: Sequence[str]
-) -> tuple[tuple[PlannedRun, ...], tuple[MethodSearch, ...], tuple[NotRun, ...]]:
-    if request.seeds is not None and request.seeds > MOST_SEEDS:
-        raise UserError(f"seeds must be at most {MOST_SEEDS}, not {request.seeds}.")
-    variants, not_run = find_variants(
-        request.methods, suite.methods, lambda variant: why_left_out(variant, suite)
-    )
-    backbones = dict.fromkeys(request.backbones or (suite.train.backbone,))
-    for backbone in backbones:
-        plan_input(backbone)
-    runs = [
-        _plan_run(suite, request, backbone, variant, seed, again)
-        for backbone in backbones
-        for variant in variants
-        for seed in range((request.seeds or suite.seeds) if variant.trains else 1)
-    ]
-    searches = plan_searches(suite.search, runs, request.out)
-    runs, pending = choose(searches, runs)
-    # those of other methods are known when their searches are finished
-    waiting = {(each.config.backbone, each.method) for each in pending}
-    _refuse_changes(run for run in runs if (run.config.backbone, run.method) not in waiting)
-    return find_shared(runs), searches, not_run
-
-
-def _refuse_changes(runs: Iterable[PlannedRun]) -> None:
-    for run in runs:
-        if changes := run.find_changes():
-            raise UserError(
-                f"{run.folder} holds a run of another plan ({changes}). Use another --out, or "
-                "remove that folder."
-            )
-
-
-def _plan_run(
-    suite: Suite,
-    request: Request,
-    backbone: str,
-    variant: Variant,
-    seed: int,
-    again: Sequence[str],
-) -> PlannedRun:
-    channels, size, _ = suite.input_size or (None, None, None)
-    try:
-        config = TrainConfig(
-            backbone=backbone,
-            method=variant.method,
-            in_domain=suite.in_domain,
-            hold_back=_hold_back(suite),
-            calibration=suite.calibration,
-            channels=channels,
-            outliers=tuple(suite.outliers.values()) if variant.needs_outliers else (),
-            recipe=suite.train.create_recipe(
-                **{**variant.train, "epochs": request.epochs or variant.train.get("epochs")},
-                freeze=request.freeze or None,
-                image_size=size,
-            ),
-            stem=suite.train.stem,
-            **given_weights(suite.train),
-            init_from=variant.init_from,
-            options=variant.options,
-            seed=seed,
-        )
-        check_options(config)
-    except UserError as error:
-        raise UserError(f"Method {variant.label!r}: {error}") from error
-    folder = _run_folder(request.out, config, variant.label)
-    return PlannedRun(variant.label, config, folder, again=variant.label in again)
-
-
-def _plan_evaluation(suite: Suite, folder: Path, out: Path) -> PlannedRun:
-    """
-    Plan the evaluation of a trained run on the data of the suite.
-
-    Its sources may be spelled differently in the suite, so they are not compared here; the
-    benchmark compares the data itself.
-    """
-    config = open_run(folder).config
-    limit = config.in_domain.limit if suite.in_domain_test else suite.in_domain.limit
-    in_domain = suite.in_domain.model_copy(update={"limit": limit})
-    outliers = tuple(_from_here(spec) for spec in config.outliers)
-    data = {"in_domain": in_domain, "hold_back": _hold_back(suite), "outliers": outliers}
-    if config.calibration is not None:
-        data["calibration"] = _from_here(config.calibration)
-    config = config.model_copy(update=data)
-    label = label_of(config)
-    return PlannedRun(label, config, _run_folder(out, config, label), trained=folder)
-
-
-def _from_here(spec: SourceSpec) -> SourceSpec:
-    """Return a source whose path starts in the current folder, as where the run was trained."""
-    path = Path(spec.argument)
-    if spec.scheme not in ("npz", "folder") or not path.exists():
-        return spec
-    return spec.model_copy(update={"source": f"{spec.scheme}:{path.resolve()}"})
-
-
-def _hold_back(suite: Suite) -> float:
-    return 0.0 if suite.in_domain_test else TEST_SHARE
-
-
-def _run_folder(out: Path, config: TrainConfig, label: str) -> Path:
-    return out / "runs" / config.backbone / folder_name(label) / f"seed-{config.seed}"

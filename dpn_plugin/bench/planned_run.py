@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from dpn_plugin._files import DamagedRecord, file_hash
+from dpn_plugin._files import file_hash
+from dpn_plugin._records import DamagedRecord
 from dpn_plugin.evaluation import read_evaluation, scorer_names
 from dpn_plugin.runs import (
     CHECKPOINTS,

@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from dpn_plugin._files import DamagedRecord, NewerFormat, Record, read_record, write_record
+from dpn_plugin._records import DamagedRecord, NewerFormat, Record, read_record, write_record
 from dpn_plugin.errors import UserError
 
 BENCH_FILE = "bench.json"

@@ -15,6 +15,7 @@ class Request:
     :param weights: start from the weights of this file
     :param freeze: train heads on the features of the given weights, and nothing else
     :param limit: use at most this many samples of every set
+    :param fit_samples: fit detectors to at most this many training and held-out samples
     :param tune: search the detectors' hyper-parameters on held-out data
     :param again: methods that are trained and detectors that are evaluated even if that has been
         done before
@@ -38,6 +39,7 @@ class Request:
     weights: Path | None = None
     freeze: bool = False
     limit: int | None = None
+    fit_samples: int | None = None
     tune: bool = False
     again: tuple[str, ...] = ()
     only_asked: bool = False

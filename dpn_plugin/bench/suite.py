@@ -19,6 +19,7 @@ from dpn_plugin.bench.search import SearchTable
 from dpn_plugin.bench.variants import MethodsTable
 from dpn_plugin.data import SourceSpec, shifted_sets, split_severity
 from dpn_plugin.errors import UserError, unknown_name
+from dpn_plugin.outputs import FIT_SAMPLES
 from dpn_plugin.runs import LARGEST_IMAGE, Recipe
 
 #: more are a typo, and a plan of millions of runs fills the memory
@@ -95,6 +96,8 @@ class Suite(BaseModel):
     :param seeds: how many runs
     :param calibration_samples: in-domain and OOD samples of a calibration error, at most so many of
         each; without it, as many as there are
+    :param fit_samples: training and held-out samples that detectors are fitted to, at most so many
+        of each; some hold all of them in memory
     :param overlap: what to do if a test set shares images with other data: stop, or remove them
         from the test set
     :param paper_task: the paper's name of the task, to set its figures beside ours
@@ -118,6 +121,7 @@ class Suite(BaseModel):
     search: SearchTable | None = None
     seeds: StrictInt = Field(3, ge=1, le=MOST_SEEDS)
     calibration_samples: StrictInt | None = Field(None, ge=1)
+    fit_samples: StrictInt = Field(FIT_SAMPLES, ge=1)
     overlap: Literal["error", "drop"] = "error"
     paper_task: Literal["C10", "C100", "TIM"] | None = None
     notes: list[str] = []

@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from dpn_plugin._files import DamagedRecord
+from dpn_plugin._records import DamagedRecord
 from dpn_plugin.bench.data import SuiteData
 from dpn_plugin.bench.plan import Plan
 from dpn_plugin.bench.record import BENCH_FILE, BenchRecord, read_bench_record
@@ -108,6 +108,8 @@ def _earlier_evaluations(plan: Plan, data: SuiteData) -> Iterator[EvaluationReco
             warnings.warn(f"{folder} was evaluated on other test data; its figures are left out.")
         elif evaluation.identity.calibration_samples != plan.suite.calibration_samples:
             warnings.warn(f"{folder} has another calibration_samples; its figures are left out.")
+        elif evaluation.identity.fit_samples != plan.suite.fit_samples:
+            warnings.warn(f"{folder} has another fit_samples; its figures are left out.")
         elif _has_other_code(folder, evaluation):
             warnings.warn(f"{folder} was trained with other code; its figures are left out.")
         else:

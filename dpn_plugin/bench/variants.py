@@ -186,6 +186,7 @@ def _by_name(name: str, table: MethodsTable) -> Variant:
     defined = {each.lower(): each for each in table.defined}
     if name.lower() not in defined:
         if not registry.is_known("methods", name):
+            registry.check_has_method(name)
             raise unknown_name("method", name, [*registry.list_methods(), *table.defined])
         entry = registry.find("methods", name).name
         return Variant(label=entry, method=entry)

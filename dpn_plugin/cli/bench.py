@@ -54,6 +54,10 @@ def bench(
     limit: Annotated[
         int | None, typer.Option(min=1, help="Use at most this many samples of every data set.")
     ] = None,
+    fit_samples: Annotated[
+        int | None,
+        typer.Option(min=1, help="Fit detectors to at most this many training samples."),
+    ] = None,
     data_root: DataRootOption = DATA_ROOT,
     out: Annotated[
         Path | None, typer.Option(help="Folder of the results; runs/SUITE if left out.")
@@ -129,6 +133,7 @@ def bench(
         weights=weights,
         freeze=freeze,
         limit=limit,
+        fit_samples=fit_samples,
         tune=tune,
         again=join_options(names(again)),
         only_asked=only_asked,

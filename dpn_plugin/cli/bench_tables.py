@@ -59,7 +59,8 @@ def print_plan(plan: "Plan", executor: "Executor", *, timed: bool = True) -> Non
     for sentence in describe_resizings(plan, data):
         typer.echo(f"Resized: {sentence}")
     for each in check_plan(plan, data):
-        typer.echo(f"Not run: {each.detector or 'all'} on {each.backbone}: {each.reason}")
+        what = each.method or f"{each.detector or 'all'} on {each.backbone}"
+        typer.echo(f"Not run: {what}: {each.reason}")
     print_cost(plan.without_sets(data.skipped), data, executor, timed=timed)
 
 

@@ -18,6 +18,8 @@ from dpn_plugin.data.inputs import (
 )
 from dpn_plugin.data.lazy_images import LazyImages
 from dpn_plugin.data.loading import load
+from dpn_plugin.data.mixed import Mixed, Mixing
+from dpn_plugin.data.mixing import MIXINGS
 from dpn_plugin.data.overlap import (
     check_calibration,
     check_in_domain_test,
@@ -32,6 +34,7 @@ from dpn_plugin.data.storage import StorageOptions
 from dpn_plugin.data.transform import Transform, channel_statistics
 
 __all__ = [
+    "MIXINGS",
     "Augmentation",
     "Batches",
     "ClassRange",
@@ -41,6 +44,8 @@ __all__ = [
     "JoinedImages",
     "LazyImages",
     "MappedImages",
+    "Mixed",
+    "Mixing",
     "Samples",
     "SharedSets",
     "SourceSpec",

@@ -51,7 +51,7 @@ class Augmentation:
         """
         if images.ndim != 4:
             raise UserError(f"images must be N x C x H x W, not of shape {tuple(images.shape)}.")
-        if not (self.shift or self.rotation or self.flip):
+        if not self._moves:
             return images
         theta = self._transforms(images.shape, generator).to(images.device)
         moved = images if images.is_floating_point() else images.float()
@@ -60,10 +60,18 @@ class Augmentation:
         moved = F.grid_sample(moved, grid, padding_mode=padding, align_corners=False)
         return moved if images.is_floating_point() else moved.round_().to(images.dtype)
 
+    def skip(self, count: int, generator: torch.Generator) -> None:
+        """Advance ``generator`` as augmenting a batch of ``count`` images does."""
+        if self._moves:
+            _draws(count, generator)
+
+    @property
+    def _moves(self) -> bool:
+        return bool(self.shift or self.rotation or self.flip)
+
     def _transforms(self, shape: torch.Size, generator: torch.Generator) -> Tensor:
         count, _, height, width = shape
-        # always four numbers per image, so that switching one part off does not change the others
-        draws = torch.rand((4, count), generator=generator, device=generator.device)
+        draws = _draws(count, generator)
         angle = (2 * draws[0] - 1) * math.radians(self.rotation)
         mirror = torch.where((draws[1] < 0.5) & self.flip, -1.0, 1.0)
         cos, sin = angle.cos(), angle.sin()
@@ -76,3 +84,8 @@ class Augmentation:
 
     def _offset(self, draws: Tensor, size: int) -> Tensor:
         return ((2 * draws - 1) * self.shift * size).round() * 2 / size
+
+
+def _draws(count: int, generator: torch.Generator) -> Tensor:
+    # always four numbers per image, so that switching one part off does not change the others
+    return torch.rand((4, count), generator=generator, device=generator.device)

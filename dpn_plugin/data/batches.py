@@ -66,14 +66,15 @@ class Batches:
         whole, rest = divmod(len(self.samples), self._step)
         return whole if self.drop_last or not rest else whole + 1
 
-    def epoch(self, epoch: int, start: int = 0) -> Iterator[tuple[Tensor, Tensor]]:
+    def epoch(self, epoch: int, start: int = 0, every: int = 1) -> Iterator[tuple[Tensor, Tensor]]:
         """
         Yield inputs and labels of each step of an epoch.
 
         :param epoch: number of the epoch
         :param start: the first step
+        :param every: from one step to the next, to divide the steps among processes
         """
-        order, steps = self._order(epoch), range(start, len(self))
+        order, steps = self._order(epoch), range(start, len(self), every)
         rows = (order[step * self._step : (step + 1) * self._step] for step in steps)
         return self._read(rows, min(workers_of(self.samples.inputs), max(0, len(steps) - 1)))
 
@@ -104,4 +105,4 @@ class Batches:
     def _read(self, batches: Iterable[np.ndarray], workers: int) -> Iterator[tuple[Tensor, Tensor]]:
         own = (torch.from_numpy(rows[self._rank :: self._world].copy()) for rows in batches)
         for rows, inputs in decoded_batches(self.samples.rows, own, workers, self.samples.name):
-            yield inputs, self.samples.labels[rows]
+            yield inputs, self.samples.labels.index_select(0, rows)

@@ -2,10 +2,10 @@
 
 import hashlib
 import os
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from dpn_plugin.data.inputs import Inputs, JoinedImages, chunks
@@ -13,6 +13,7 @@ from dpn_plugin.data.samples import Samples
 
 #: bytes of the hash of a row
 HASH_SIZE = 16
+_THREADS = 4
 
 
 def fingerprint(samples: Samples) -> str:
@@ -32,10 +33,14 @@ def row_hashes(inputs: Inputs) -> np.ndarray:
     """Return 16 bytes for each row, the same for equal ones, as ``uint8`` of shape (N, 16)."""
     if not isinstance(inputs, Tensor) and inputs.hashes is not None:
         return inputs.hashes
+    found, start = no_hashes(inputs.shape[0]), 0
     if isinstance(inputs, JoinedImages):
-        found = _concatenated([row_hashes(part) for part in inputs.parts])
+        found = np.concatenate([row_hashes(part) for part in inputs.parts])
         return found if inputs.positions is None else found[inputs.positions.numpy()]
-    return _concatenated([hash_rows(chunk) for chunk in chunks(inputs)])
+    for chunk in chunks(inputs):
+        found[start : start + len(chunk)] = hash_rows(chunk)
+        start += len(chunk)
+    return found
 
 
 def hash_rows(rows: Tensor) -> np.ndarray:
@@ -48,14 +53,22 @@ def hash_rows(rows: Tensor) -> np.ndarray:
 
 def hash_all(inputs: Inputs) -> np.ndarray:
     """Return the hash of each row, read anew from where the rows are, by several threads."""
-    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        found = []
-        waiting = []
+    found, start = no_hashes(inputs.shape[0]), 0
+    waiting: deque[Future[np.ndarray]] = deque()
+    with ThreadPoolExecutor(min(_THREADS, os.cpu_count() or 1)) as pool:
         for chunk in chunks(inputs):
             waiting.append(pool.submit(hash_rows, chunk))
-            if len(waiting) > 4:
-                found.append(waiting.pop(0).result())
-        return _concatenated([*found, *(each.result() for each in waiting)])
+            while len(waiting) > _THREADS:
+                start = _take(waiting, found, start)
+        while waiting:
+            start = _take(waiting, found, start)
+    return found
+
+
+def _take(waiting: "deque[Future[np.ndarray]]", found: np.ndarray, start: int) -> int:
+    part = waiting.popleft().result()
+    found[start : start + len(part)] = part
+    return start + len(part)
 
 
 def short_hashes(samples: Samples) -> np.ndarray:
@@ -76,15 +89,6 @@ def content_hash(hashes: np.ndarray, image_shape: tuple[int, ...]) -> str:
     return digest.hexdigest()[:32]
 
 
-def _concatenated(parts: list[np.ndarray]) -> np.ndarray:
-    return np.concatenate([np.empty((0, HASH_SIZE), np.uint8), *parts])
-
-
 def no_hashes(count: int) -> np.ndarray:
     """Return room for the hashes of so many rows: zeros, which no row has."""
     return np.zeros((count, HASH_SIZE), np.uint8)
-
-
-def is_known(hashes: np.ndarray) -> Tensor:
-    """Return which rows have a hash."""
-    return torch.from_numpy(hashes.any(axis=1))

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from dpn_plugin._files import locked, writing_into
 from dpn_plugin.data.hash_index import HashIndex
-from dpn_plugin.data.hashes import content_hash, hash_all
+from dpn_plugin.data.hashes import content_hash, hash_all, no_hashes
 from dpn_plugin.data.inputs import MappedImages, chunks
 from dpn_plugin.errors import UserError
 
@@ -49,25 +49,28 @@ class ImageCache:
         return found if is_intact else None
 
     def write(
-        self, found: Iterable[HashedChunk], image_shape: tuple[int, int, int]
-    ) -> tuple[MappedImages, np.ndarray]:
+        self, found: Iterable[HashedChunk], most: int, image_shape: tuple[int, int, int]
+    ) -> MappedImages:
         """
         Write images and return them with their hashes.
 
         :param found: hashes and pixels, a few images at a time
+        :param most: the largest number of images
         :param image_shape: channels, height and width
         :raises CannotWrite: if the disk is full
         """
-        parts = []
+        # one array: many small ones between large chunks would keep the memory of the chunks
+        hashes, count = no_hashes(most), 0
         with writing_into(self.folder) as file:
             with file.path.open("wb") as stream:
                 for part, pixels in found:
                     stream.write(np.ascontiguousarray(pixels.numpy()).data)
-                    parts.append(part)
-            hashes = np.concatenate(parts)
+                    hashes[count : count + len(part)] = part
+                    count += len(part)
+            hashes = hashes[:count]
             file.name = _name(hashes, image_shape)
         path = self.folder / file.name
-        return MappedImages(len(hashes), image_shape, hashes=hashes, path=path), hashes
+        return MappedImages(len(hashes), image_shape, hashes=hashes, path=path)
 
     def keep(self, inputs: Tensor) -> MappedImages:
         """Return images in memory as images in a file, which is written if it is not there."""
@@ -88,7 +91,8 @@ class ImageCache:
         :param read: gives the images if they are not there
         """
         with locked(self.folder / f".{_name(hashes, image_shape)}.lock"):
-            return self.find(hashes, image_shape) or self.write(read(), image_shape)[0]
+            found = self.find(hashes, image_shape)
+            return found or self.write(read(), len(hashes), image_shape)
 
 
 def _name(hashes: np.ndarray, image_shape: tuple[int, int, int]) -> str:

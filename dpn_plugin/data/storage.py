@@ -123,16 +123,17 @@ class ImageStore:
 
     @staticmethod
     def _fill(reading: "_Reading", cache: ImageCache) -> tuple[MappedImages, np.ndarray]:
-        every = []
+        every = no_hashes(len(reading.decoder.indices))
 
         def readable() -> Iterator[HashedChunk]:
+            start = 0
             for hashes, pixels in reading.chunks():
-                every.append(hashes)
+                every[start : start + len(hashes)] = hashes
+                start += len(hashes)
                 kept = _readable(hashes)
-                yield hashes[kept.numpy()], pixels[kept]
+                yield hashes[kept.numpy()], pixels[kept] if len(kept) < len(pixels) else pixels
 
-        found, _ = cache.write(readable(), reading.decoder.image_shape)
-        return found, np.concatenate(every)
+        return cache.write(readable(), len(every), reading.decoder.image_shape), every
 
     def _hashed(self, inputs: MappedImages, name: str) -> MappedImages:
         """Return images of a mapped file with their hashes, which the index may know."""
@@ -145,8 +146,8 @@ class ImageStore:
         hashes = no_hashes(len(states)) if index is None else index.find(states, description)
         if not hashes.any(axis=1).all():
             size = max(1, _CHUNK_BYTES // prod(inputs.image_shape))
-            found = (inputs.rows(rows) for rows in all_positions(len(inputs), size))
-            hashes = np.concatenate([hash_rows(rows) for rows in found])
+            for rows in all_positions(len(inputs), size):
+                hashes[rows.numpy()] = hash_rows(inputs.rows(rows))
             if index is not None:
                 index.add(states, description, hashes)
         return replace(inputs, hashes=hashes)
@@ -178,8 +179,10 @@ class _Reading:
         found = no_hashes(len(states)) if index is None else index.find(states, description)
         unknown = torch.from_numpy(np.flatnonzero(~found.any(axis=1)))
         if len(unknown):
-            parts = [part for part, _ in self.chunks(unknown, pixels=False)]
-            found[unknown.numpy()] = np.concatenate(parts)
+            start = 0
+            for part, _ in self.chunks(unknown, pixels=False):
+                found[unknown[start : start + len(part)].numpy()] = part
+                start += len(part)
             if index is not None:
                 index.add(states, description, found)
         self.check(found)

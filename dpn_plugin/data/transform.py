@@ -16,7 +16,7 @@ from dpn_plugin.data.samples import Samples
 from dpn_plugin.errors import UserError
 
 _RESIZE_CHUNK = 1024
-_STATISTICS_CHUNK = 4096
+_STATISTICS_CHUNK, _STATISTICS_BYTES, _LARGE_IMAGES_BYTES = 4096, 1 << 24, 1 << 20
 #: images from 0 to 1 may leave that range a little, by resizing or added noise
 _LOWEST, _HIGHEST = -0.5, 1.5
 
@@ -124,7 +124,10 @@ def channel_statistics(samples: Samples) -> tuple[tuple[float, ...], tuple[float
     axes = [axis for axis in range(samples.inputs.ndim) if axis != 1]
     total = torch.zeros(samples.inputs.shape[1], dtype=torch.float64)
     squares = torch.zeros_like(total)
-    for chunk in chunks(samples.inputs, _STATISTICS_CHUNK):
+    size, rows = samples.inputs.shape[1:].numel(), _STATISTICS_CHUNK
+    if size * rows > _STATISTICS_BYTES:  # values need eight times the memory of bytes
+        rows = max(1, _LARGE_IMAGES_BYTES // size)
+    for chunk in chunks(samples.inputs, rows):
         values = chunk.double() / scale
         total += values.sum(axes)
         squares += values.square().sum(axes)

@@ -18,7 +18,7 @@ from dpn_plugin.deploy.scorer import BatchScorer
 from dpn_plugin.deploy.write import BundleContent, DetectorContent, write_bundle
 from dpn_plugin.detectors import Combination, fit, parse_combination
 from dpn_plugin.errors import UserError
-from dpn_plugin.outputs import OutputStore, RunOutputs
+from dpn_plugin.outputs import FIT_SAMPLES, FitSets, OutputStore, RunOutputs
 from dpn_plugin.runs import TrainedRun
 from dpn_plugin.training import TrainingData, load_training_data
 
@@ -74,14 +74,15 @@ def create_bundle(
     with tempfile.TemporaryDirectory(prefix="dpn-bundle-") as folder:
         store, known = OutputStore(folder), run.record.data
         samples = {name: part for name, part in data.parts.items() if name in known}
-        outputs = RunOutputs(run, store, samples, known, processes)
+        sets = FitSets.of(samples, known, FIT_SAMPLES)
+        outputs = RunOutputs(run, store, sets.samples, sets.fingerprints, processes)
         _fit(chosen, outputs, on_detector)
         content = _calibrate(scorer, chosen, _calibration(data), rule or DecisionRule())
         for each in combinations:
             content.detectors[each.name] = _combined(each, content, scorer.run.num_classes)
         kinds = {each.kept.reads for each in content.detectors.values()} - {""}
         train = outputs.arrays("train") if kinds else {}
-        content.fitting = fitting_tensors(kinds, train, data.train)
+        content.fitting = fitting_tensors(kinds, train, sets.samples["train"])
     return write_bundle(Path(out), run, content, replace=replace)
 
 

@@ -7,7 +7,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from dpn_plugin._files import DamagedRecord, Record, file_hash, read_record
+from dpn_plugin._files import file_hash
+from dpn_plugin._records import DamagedRecord, Record, read_record
 from dpn_plugin.errors import UserError
 from dpn_plugin.runs import PACKAGES, RunRecord
 

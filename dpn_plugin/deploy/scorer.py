@@ -9,7 +9,7 @@ from torch import Tensor
 
 from dpn_plugin.detectors import GaussianKL, NotApplicable, create_detector, reads, scores
 from dpn_plugin.errors import UserError
-from dpn_plugin.evaluation import BINARY, FOR_AVERAGES
+from dpn_plugin.evaluation import BINARY, FOR_AVERAGES, OWN_SCORE
 from dpn_plugin.runs import Predictor, TrainedRun
 
 Outputs = Mapping[str, Tensor]
@@ -19,7 +19,8 @@ class BundledDetector:
     """
     A detector, or what takes its place where a method has a score of its own.
 
-    :param name: a detector by name, or ``binary`` for the OOD classifier of the method ``binary``
+    :param name: a detector by name, ``binary`` for the OOD classifier of the method ``binary``, or
+        ``own-score`` for the score that a loss has trained
     :param predictor: the networks that it is wired to
     :param options: arguments of its class
     :raises UserError: if the method cannot be scored with it
@@ -32,7 +33,10 @@ class BundledDetector:
         method = predictor.method
         if (name == BINARY) != method.has_ood_classifier:
             raise NotApplicable(_binary_message(name, method.name))
-        if method.averages:
+        if name == OWN_SCORE:
+            if not method.has_own_score:
+                raise NotApplicable(f"A run of the method {method.name!r} has no {OWN_SCORE!r}.")
+        elif method.averages:
             _check_averages(name, method.name)
             self.detector = None if name == "dpn-mi" else create_detector(name, **options)
         elif name != BINARY:
@@ -43,7 +47,8 @@ class BundledDetector:
     def reads(self) -> str:
         """What it scores: ``logits``, ``features``, ``inputs``, or an output of the networks."""
         if self.detector is None:
-            return "ood_logits" if self.name == BINARY else "mutual_information"
+            own = {BINARY: "ood_logits", OWN_SCORE: "own_score"}
+            return own.get(self.name, "mutual_information")
         return reads(self.detector)
 
     @property
@@ -67,8 +72,8 @@ class BundledDetector:
             rows = range(len(x))
             parts = [({k: v[i : i + 1] for k, v in outputs.items()}, x[i : i + 1]) for i in rows]
             return torch.cat([self.scores(*part) for part in parts])
-        if self.reads == "mutual_information":
-            return outputs["mutual_information"].cpu().double()
+        if self.reads in ("mutual_information", "own_score"):
+            return outputs[self.reads].cpu().double()
         if self.reads == "ood_logits":
             return (outputs["ood_logits"][:, 1] - outputs["ood_logits"][:, 0]).cpu().double()
         arrays = {name: tensor.cpu().numpy() for name, tensor in outputs.items()}

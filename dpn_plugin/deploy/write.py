@@ -6,7 +6,8 @@ from typing import Any
 
 from torch import Tensor
 
-from dpn_plugin._files import check_folder, creating_folder, file_hash, write_record
+from dpn_plugin._files import check_folder, creating_folder, file_hash
+from dpn_plugin._records import write_record
 from dpn_plugin.backbones import WeightsFile
 from dpn_plugin.deploy.calibration import Calibration
 from dpn_plugin.deploy.keep import Kept
@@ -22,7 +23,7 @@ from dpn_plugin.deploy.record import (
     installed_versions,
 )
 from dpn_plugin.errors import UserError
-from dpn_plugin.evaluation import BINARY, detector_code
+from dpn_plugin.evaluation import BINARY, OWN_SCORE, detector_code
 from dpn_plugin.runs import TrainedRun, load_base, read_weights, write_weights
 
 
@@ -136,5 +137,5 @@ def _detector_record(name: str, content: DetectorContent) -> DetectorRecord:
         state=content.kept.state,
         one_by_one=content.one_by_one,
         thresholds=content.calibration.thresholds.tolist(),
-        code="" if name == BINARY else detector_code(name),
+        code="" if name in (BINARY, OWN_SCORE) else detector_code(name),
     )

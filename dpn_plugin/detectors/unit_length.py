@@ -30,7 +30,30 @@ def unit_length(features: Tensor) -> Tensor:
     return F.normalize(features, dim=1)
 
 
-class MahalanobisPP(Mahalanobis):
+class _FitsUnitLength:
+    """Scales features to unit length before the detector behind it in the order of bases."""
+
+    info = features_detector_info(FEATURE_NORMALIZATION)
+
+    def fit_features(self, z: Tensor, y: Tensor) -> Self:
+        """
+        Fit the Gaussians to features of unit length, and return the detector.
+
+        :param z: features of any length, :math:`N \\times D`
+        :param y: labels of shape :math:`N`, contiguous from 0
+        """
+        return super().fit_features(unit_length(z), y)  # type: ignore[misc]
+
+    def predict_features(self, z: Tensor) -> Tensor:
+        """
+        Return outlier scores of shape :math:`B`.
+
+        :param z: features of any length, :math:`B \\times D`
+        """
+        return super().predict_features(unit_length(z))  # type: ignore[misc]
+
+
+class MahalanobisPP(_FitsUnitLength, Mahalanobis):
     r"""
     Mahalanobis++ of *Mahalanobis++: Improving OOD Detection via Feature Normalization*.
 
@@ -40,27 +63,8 @@ class MahalanobisPP(Mahalanobis):
         \quad \hat z = z / \lVert z \rVert_2
     """
 
-    info = features_detector_info(FEATURE_NORMALIZATION)
 
-    def fit_features(self, z: Tensor, y: Tensor) -> Self:
-        """
-        Fit the Gaussians to features of unit length, and return the detector.
-
-        :param z: features of any length, :math:`N \\times D`
-        :param y: labels of shape :math:`N`, contiguous from 0
-        """
-        return super().fit_features(unit_length(z), y)
-
-    def predict_features(self, z: Tensor) -> Tensor:
-        """
-        Return outlier scores of shape :math:`B`.
-
-        :param z: features of any length, :math:`B \\times D`
-        """
-        return super().predict_features(unit_length(z))
-
-
-class RMDPP(RMD):
+class RMDPP(_FitsUnitLength, RMD):
     r"""
     The relative Mahalanobis distance on features of unit length, from *Mahalanobis++: Improving OOD
     Detection via Feature Normalization*.
@@ -69,25 +73,6 @@ class RMDPP(RMD):
 
     See :class:`pytorch_ood.detector.RMD` for :math:`d_k` and :math:`d_0`.
     """
-
-    info = features_detector_info(FEATURE_NORMALIZATION)
-
-    def fit_features(self, z: Tensor, y: Tensor) -> Self:
-        """
-        Fit the Gaussians to features of unit length, and return the detector.
-
-        :param z: features of any length, :math:`N \\times D`
-        :param y: labels of shape :math:`N`, contiguous from 0
-        """
-        return super().fit_features(unit_length(z), y)
-
-    def predict_features(self, z: Tensor) -> Tensor:
-        """
-        Return outlier scores of shape :math:`B`.
-
-        :param z: features of any length, :math:`B \\times D`
-        """
-        return super().predict_features(unit_length(z))
 
 
 class OnUnitLength:

@@ -21,7 +21,7 @@ from dpn_plugin.evaluation.sample_record import (
     ShownSample,
     read_samples,
 )
-from dpn_plugin.evaluation.scorers import BINARY, FOR_AVERAGES, scorer_names
+from dpn_plugin.evaluation.scorers import BINARY, FOR_AVERAGES, OWN_SCORE, scorer_names
 from dpn_plugin.evaluation.stored_scores import read_scores, write_scores
 from dpn_plugin.evaluation.warning_collector import (
     WarningCollector,
@@ -33,6 +33,7 @@ __all__ = [
     "BINARY",
     "EVALUATION_FILE",
     "FOR_AVERAGES",
+    "OWN_SCORE",
     "PLANE_SETS",
     "SAMPLES_FILE",
     "DetectorEvaluation",

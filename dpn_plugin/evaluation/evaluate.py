@@ -33,7 +33,7 @@ from dpn_plugin.evaluation.shared_scores import score_together
 from dpn_plugin.evaluation.shift_rows import detector_shift_rows, shift_rows
 from dpn_plugin.evaluation.stored_scores import write_scores
 from dpn_plugin.evaluation.warning_collector import WarningCollector
-from dpn_plugin.outputs import CALIBRATION, RunOutputs
+from dpn_plugin.outputs import CALIBRATION, HELD_OUT, RunOutputs
 from dpn_plugin.runs import diagnose
 
 
@@ -48,6 +48,8 @@ class Evaluation:
     :param method: what the figures call the method
     :param tune: search the detectors' hyper-parameters on held-out data
     :param calibration_samples: in-domain and OOD samples of a calibration error, at most
+    :param fit_samples: training and held-out samples that detectors are fitted to, at most; for the
+        record, because ``outputs`` have no more
     :param again: detectors that are evaluated even if their figures are known
     :param warnings: receives warnings
     """
@@ -61,6 +63,7 @@ class Evaluation:
         method: str,
         tune: bool,
         calibration_samples: int | None = None,
+        fit_samples: int | None = None,
         again: Collection[str] = (),
         warnings: WarningCollector,
     ) -> None:
@@ -68,6 +71,7 @@ class Evaluation:
         self.method = method
         self.names = scorer_names(outputs.run.method, detectors)
         self.again, self.calibration_samples = again, calibration_samples
+        self.fit_samples = fit_samples
         self.test_sets = [
             name for name in outputs.samples if name.partition(".")[0] in ("near", "far")
         ]
@@ -135,7 +139,10 @@ class Evaluation:
         hashes = {name: key.hash for name, key in self.outputs.keys.items()}
         versions = {name: version(name) for name in ("dpn-plugin", "pytorch-ood")}
         return Identity(
-            outputs=hashes, versions=versions, calibration_samples=self.calibration_samples
+            outputs=hashes,
+            versions=versions,
+            calibration_samples=self.calibration_samples,
+            fit_samples=self.fit_samples,
         )
 
     def _evaluate_general(self) -> EvaluationRecord:
@@ -163,7 +170,7 @@ class Evaluation:
             },
             code=run.record.code,
             outputs=self._output_keys(),
-            samples={n: len(outputs.samples[n]) for n in ("in_domain_test", *self._calibration)},
+            samples=self._sample_counts(),
             general=rows,
             warnings=self.warnings.since(before),
             training_seconds=sum(network.seconds for network in networks),
@@ -172,6 +179,11 @@ class Evaluation:
 
     def _store_scores(self, name: str, scores: Mapping[str, Tensor]) -> str:
         return write_scores(self.outputs.store, self.outputs.keys["in_domain_test"], name, scores)
+
+    def _sample_counts(self) -> dict[str, int]:
+        fitted = [name for name in ("train", *HELD_OUT) if name in self.outputs.samples]
+        names = ["in_domain_test", *self._calibration, *fitted]
+        return {name: len(self.outputs.samples[name]) for name in names}
 
     def _output_keys(self) -> OutputKeys:
         groups: dict[str, dict[str, str]] = {}

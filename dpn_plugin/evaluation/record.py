@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from dpn_plugin._files import DamagedRecord, Record, read_record, write_record
+from dpn_plugin._records import DamagedRecord, Record, read_record, write_record
 from dpn_plugin.detectors import parse_combination
 from dpn_plugin.plugins import code_identity
 
@@ -95,6 +95,7 @@ class Identity(BaseModel):
     :param outputs: the keys of all outputs, which hash weights, data and transforms
     :param versions: the versions of the code
     :param calibration_samples: in-domain and OOD samples of a calibration error, at most
+    :param fit_samples: training and held-out samples that detectors are fitted to, at most
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -102,6 +103,7 @@ class Identity(BaseModel):
     outputs: dict[str, str]
     versions: dict[str, str]
     calibration_samples: int | None = None
+    fit_samples: int | None = None
 
 
 class EvaluationRecord(Record):
@@ -112,7 +114,8 @@ class EvaluationRecord(Record):
     :param data: the hash of every test set
     :param code: the code of plugins that decided the weights
     :param outputs: where the outputs for the test sets are stored
-    :param samples: the number of in-domain test samples and of calibration samples
+    :param samples: the number of in-domain test samples, of calibration samples, and of the
+        training and held-out samples that detectors are fitted to
     :param general: figures that need no detector
     :param training_seconds: how long the training took
     :param seconds: how long the general figures took

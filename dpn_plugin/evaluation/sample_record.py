@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
 
-from dpn_plugin._files import DamagedRecord, Record, read_record, write_record
+from dpn_plugin._records import DamagedRecord, Record, read_record, write_record
 from dpn_plugin.evaluation.record import Identity
 
 SAMPLES_FILE = "samples.json"

@@ -25,6 +25,9 @@ from dpn_plugin.runs import Method
 #: the score of a network that separates in-domain from OOD samples, in place of a detector
 BINARY = "binary"
 
+#: the score that a loss has trained beside the classifier, e.g. a confidence
+OWN_SCORE = "own-score"
+
 #: what averaged predictions can be scored by, as in the paper
 FOR_AVERAGES = ("dpn-maxp", "dpn-entropy", "dpn-mi")
 
@@ -33,8 +36,10 @@ Arrays = Mapping[str, np.ndarray]
 
 
 def scorer_names(method: Method, detectors: Sequence[str]) -> list[str]:
-    """Return what a run is scored with: the detectors, or the OOD classifier that it has."""
-    return [BINARY] if method.has_ood_classifier else list(detectors)
+    """Return what a run is scored with: the detectors, its own score, or its OOD classifier."""
+    if method.has_ood_classifier:
+        return [BINARY]
+    return [*detectors, OWN_SCORE] if method.has_own_score else list(detectors)
 
 
 def measure_scores(outputs: Arrays, name: str) -> Tensor:
@@ -42,13 +47,15 @@ def measure_scores(outputs: Arrays, name: str) -> Tensor:
     Return the scores that stored outputs give without a network.
 
     :param outputs: of N samples
-    :param name: ``"binary"``, or a detector of logits that needs no fitting; ``"dpn-mi"`` of
-        averaged predictions is the mutual information of prediction and member
+    :param name: ``"binary"``, ``"own-score"``, or a detector of logits that needs no fitting;
+        ``"dpn-mi"`` of averaged predictions is the mutual information of prediction and member
     :return: shape N; a larger score is more OOD
     """
     if name == BINARY:
         logits = torch.from_numpy(outputs["ood_logits"].copy())
         return logits[:, 1] - logits[:, 0]
+    if name == OWN_SCORE:
+        return torch.from_numpy(outputs["own_score"].copy())
     if name == "dpn-mi" and "mutual_information" in outputs:
         return torch.from_numpy(outputs["mutual_information"].copy())
     return score_chunks(create_detector(name).predict_logits, outputs["logits"])
@@ -195,12 +202,21 @@ class AverageScorer(Scorer):
         return measure_scores(self.outputs.arrays(set_name), self.name)
 
 
-class OODClassifierScorer(Scorer):
-    """Scores with the log-odds of the run's second network."""
+class StoredScorer(Scorer):
+    """
+    Scores with what the run's networks compute: the log-odds of a second one, or an own score.
+
+    :param outputs: of the run that is scored
+    :param name: ``"binary"`` or ``"own-score"``
+    """
+
+    def __init__(self, outputs: RunOutputs, name: str) -> None:
+        super().__init__(outputs)
+        self.name = name
 
     def score(self, set_name: str) -> Tensor:
         """Return the scores of a test set."""
-        return measure_scores(self.outputs.arrays(set_name), BINARY)
+        return measure_scores(self.outputs.arrays(set_name), self.name)
 
 
 def create_scorer(outputs: RunOutputs, name: str, tuned: bool) -> Scorer:
@@ -208,16 +224,16 @@ def create_scorer(outputs: RunOutputs, name: str, tuned: bool) -> Scorer:
     Create the scorer of this name for a run.
 
     :param outputs: of the run that is scored
-    :param name: of a detector, of a combination of some, or ``"binary"`` for the run's own OOD
-        classifier
+    :param name: of a detector, of a combination of some, ``"binary"`` for the run's own OOD
+        classifier, or ``"own-score"``
     :param tuned: search the detector's hyper-parameters on held-out data
     :raises UserError: if the run cannot be scored with it
     """
     combination = parse_combination(name)
     if combination is not None:
         return FisherScorer(outputs, combination.members, tuned)
-    if name == BINARY:
-        return OODClassifierScorer(outputs)
+    if name in (BINARY, OWN_SCORE):
+        return StoredScorer(outputs, name)
     if outputs.run.method.averages:
         return AverageScorer(outputs, name)
     return DetectorScorer(outputs, name, tuned)

@@ -1,6 +1,7 @@
 """The representation gap with the weights of the paper, and with an anchored precision."""
 
 import math
+from functools import partial
 
 from dpn_plugin.losses.checks import check_integer
 from dpn_plugin.losses.representation_gap import RepresentationGapLoss
@@ -10,23 +11,6 @@ ANCHOR = 0.02
 
 #: target concentrations of one class, times K for the precision: in-domain, OOD of DPN+ and DPN-
 CONCENTRATION_IN, CONCENTRATION_PLUS, CONCENTRATION_MINUS = 100.0, 1.0, 0.1
-
-
-def outlier_exposure(
-    num_classes: int | None = None, *, gamma: float = 0.5, reduction: str = "mean"
-) -> RepresentationGapLoss:
-    r"""
-    Return outlier exposure, the representation gap with :math:`\lambda_{in} = \lambda_{out} = 0`.
-
-    .. note:: The mean is taken over in-domain and OOD samples separately. pytorch-ood's
-        ``OutlierExposureLoss`` takes it over the joined batch, so that its weight of the OOD
-        samples grows with their share.
-
-    :param num_classes: number of classes that the logits must have; any if ``None``
-    :param gamma: weight of the OOD samples
-    :param reduction: one of ``mean``, ``sum`` or ``none``
-    """
-    return RepresentationGapLoss(0.0, 0.0, gamma, reduction, num_classes)
 
 
 def dpn_plus(
@@ -103,52 +87,9 @@ def dpn_minus(
     )
 
 
-def dpn_plus_anchored(
-    num_classes: int,
-    *,
-    lambda_in: float = 1.5,
-    lambda_out: float | None = None,
-    gamma: float = 0.5,
-    reduction: str = "mean",
-    anchor: float = ANCHOR,
-    log_precision_in: float | None = None,
-    log_precision_out: float | None = None,
-) -> RepresentationGapLoss:
-    """Return :func:`dpn_plus` with an anchored precision; the arguments are the same."""
-    return dpn_plus(
-        num_classes,
-        lambda_in=lambda_in,
-        lambda_out=lambda_out,
-        gamma=gamma,
-        reduction=reduction,
-        anchor=anchor,
-        log_precision_in=log_precision_in,
-        log_precision_out=log_precision_out,
-    )
-
-
-def dpn_minus_anchored(
-    num_classes: int,
-    *,
-    lambda_in: float = 0.5,
-    lambda_out: float | None = None,
-    gamma: float = 0.5,
-    reduction: str = "mean",
-    anchor: float = ANCHOR,
-    log_precision_in: float | None = None,
-    log_precision_out: float | None = None,
-) -> RepresentationGapLoss:
-    """Return :func:`dpn_minus` with an anchored precision; the arguments are the same."""
-    return dpn_minus(
-        num_classes,
-        lambda_in=lambda_in,
-        lambda_out=lambda_out,
-        gamma=gamma,
-        reduction=reduction,
-        anchor=anchor,
-        log_precision_in=log_precision_in,
-        log_precision_out=log_precision_out,
-    )
+#: :func:`dpn_plus` and :func:`dpn_minus` with an anchored precision; the arguments are the same
+dpn_plus_anchored = partial(dpn_plus, anchor=ANCHOR)
+dpn_minus_anchored = partial(dpn_minus, anchor=ANCHOR)
 
 
 def _target(value: float | None, concentration: float, classes: int, anchor: float) -> float | None:

@@ -21,7 +21,7 @@ def chunks(array: np.ndarray, chunk_bytes: int = CHUNK_BYTES) -> Iterator[Tensor
     rows = max(1, chunk_bytes * len(array) // max(1, array.nbytes))
     for start in range(0, len(array), rows):
         yield torch.from_numpy(np.array(array[start : start + rows]))
-        _release(array)
+        release_pages(array)
 
 
 def score_chunks(
@@ -38,8 +38,8 @@ def score_chunks(
         return torch.cat([score(chunk).cpu() for chunk in chunks(array, chunk_bytes)])
 
 
-def _release(array: np.ndarray) -> None:
-    # pages of a mapped file stay in resident memory until they are released
+def release_pages(array: np.ndarray | None) -> None:
+    """Give back the pages of a mapped file, which count as resident memory until then."""
     base: object = array
     while isinstance(base, np.ndarray):
         base = base.base

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from dpn_plugin._files import Record, json_hash
+from dpn_plugin._records import Record, json_hash
 from dpn_plugin.errors import UserTypeError
 
 #: names of arrays become names of files, so none may lead out of the folder

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
-from itertools import islice
 
 import numpy as np
 import torch
@@ -10,12 +9,11 @@ from torch import Tensor
 
 from dpn_plugin._distributed import Processes
 from dpn_plugin.data import Batches, Samples
-from dpn_plugin.errors import UserError
+from dpn_plugin.outputs.forward_pass import BATCH, ForwardPass
 from dpn_plugin.outputs.key import OutputKey
 from dpn_plugin.outputs.store import OutputStore
 from dpn_plugin.runs import Predictor, TrainedRun
 
-_BATCH = 256
 #: the parts of a run's own data that neither training nor tests use
 HELD_OUT = ("held_out", "held_out_outliers")
 #: the part of a run's own data, or a set of its own, that calibrates thresholds and nothing else
@@ -93,8 +91,7 @@ class RunOutputs:
 
         def transformed() -> Iterator[tuple[Tensor, Tensor]]:
             for name in names:
-                batches = Batches(self.samples[name], _BATCH, shuffle=False).epoch(0)
-                for x, y in islice(batches, start, None, step):
+                for x, y in _batches(self.samples[name], start, step):
                     yield self.run.transform(x.to(self.processes.device)), y
 
         return transformed
@@ -104,43 +101,37 @@ class RunOutputs:
 
     def _compute(self, name: str) -> None:
         """Run the networks over a set; every process computes a part, the primary one stores it."""
-        outputs = self._gathered_outputs(name)
-        error: UserError | None = None
-        if self.processes.primary:
-            try:
-                self._arrays[name] = self.store.write(self.keys[name], outputs).arrays
-            except UserError as raised:
-                error = raised
-        for _ in outputs:
-            pass  # every process must hand in all its batches, also if they cannot be stored
-        self.processes.broadcast(lambda: _raise_if(error))
+        points = None if self.points is None else self.points(name)
+        samples = self.samples[name]
 
-    def _gathered_outputs(self, name: str) -> Iterator[dict[str, Tensor]]:
-        """Return the outputs of all batches in order in the primary process, nothing elsewhere."""
-        count = len(Batches(self.samples[name], _BATCH, shuffle=False))
-        rank, world = self.processes.rank, self.processes.world
-        own = self._outputs(name, start=rank, step=world)
-        for _ in range(0, count, world):
-            gathered = self.processes.gather(next(own, None))
-            yield from (outputs for outputs in gathered if outputs is not None)
+        def outputs(start: int, step: int) -> Iterator[dict[str, Tensor]]:
+            if points is not None:
+                return self._outputs_of_features(points, start, step)
+            return self._outputs(samples, start, step)
 
-    def _outputs(self, name: str, start: int, step: int) -> Iterator[dict[str, Tensor]]:
+        key, count = self.keys[name], len(samples)
+        entry = ForwardPass(self.store, key, count, outputs, self.processes).run()
+        if entry is not None:
+            self._arrays[name] = entry.arrays
+
+    def _outputs(self, samples: Samples, start: int, step: int) -> Iterator[dict[str, Tensor]]:
         predictor, device = self.load_predictor(), self.processes.device
-        if self.points is not None:
-            points = Batches(self.points(name), _BATCH, shuffle=False).epoch(0)
-            for z, y in islice(points, start, None, step):
-                with torch.inference_mode():
-                    found = predictor.outputs_of_features(z.to(device))
-                yield {name: tensor.cpu() for name, tensor in {**found, "labels": y}.items()}
-            return
-        batches = Batches(self.samples[name], _BATCH, shuffle=False).epoch(0)
-        for x, y in islice(batches, start, None, step):
+        for x, y in _batches(samples, start, step):
             # around the call only: a mode that lasts across ``yield`` would reach the caller
             with torch.inference_mode():
                 outputs = predictor.outputs(self.run.transform(x.to(device)))
             if x.ndim == 2:  # points are small, and maps of the plane are drawn from them
                 outputs["inputs"] = x
             yield {name: tensor.cpu() for name, tensor in {**outputs, "labels": y}.items()}
+
+    def _outputs_of_features(
+        self, points: Samples, start: int, step: int
+    ) -> Iterator[dict[str, Tensor]]:
+        predictor, device = self.load_predictor(), self.processes.device
+        for z, y in _batches(points, start, step):
+            with torch.inference_mode():
+                found = predictor.outputs_of_features(z.to(device))
+            yield {name: tensor.cpu() for name, tensor in {**found, "labels": y}.items()}
 
     def _key(self, name: str, fingerprint: str) -> OutputKey:
         method = self.run.method
@@ -153,6 +144,5 @@ class RunOutputs:
         )
 
 
-def _raise_if(error: UserError | None) -> None:
-    if error is not None:
-        raise error
+def _batches(samples: Samples, start: int, step: int) -> Iterator[tuple[Tensor, Tensor]]:
+    return Batches(samples, BATCH, shuffle=False).epoch(0, start, step)

@@ -12,7 +12,8 @@ from dpn_plugin.plugins.discovery import (
 from dpn_plugin.plugins.hookspecs import GROUP, KINDS, Entry, hookimpl
 from dpn_plugin.plugins.host_status import autoload_status, host_problems
 from dpn_plugin.plugins.manager import Plugin, plugins
-from dpn_plugin.plugins.options import allowed_options, check_options, takes
+from dpn_plugin.plugins.options import allowed_options, check_numbers, check_options, takes
+from dpn_plugin.plugins.pytorch_ood_losses import loss_name
 from dpn_plugin.plugins.registry import (
     create_loss,
     list_backbones,
@@ -32,6 +33,7 @@ __all__ = [
     "Source",
     "allowed_options",
     "autoload_status",
+    "check_numbers",
     "check_options",
     "code_identity",
     "create_loss",
@@ -45,6 +47,7 @@ __all__ = [
     "list_losses",
     "list_methods",
     "list_suites",
+    "loss_name",
     "plugins",
     "reason",
     "registry",

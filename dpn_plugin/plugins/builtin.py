@@ -53,8 +53,14 @@ def dpn_detectors() -> Iterator[Entry]:
 @hookimpl
 def dpn_losses() -> Iterator[Entry]:
     """The objectives of the paper's tables."""
-    yield Entry("ce", "pytorch_ood.loss:CrossEntropyLoss", "Cross-entropy; OOD samples are ignored")
+    yield Entry(
+        "ce",
+        "pytorch_ood.loss:CrossEntropyLoss",
+        "Cross-entropy; OOD samples are ignored",
+        ("cross-entropy", "crossentropyloss"),
+    )
     yield Entry("oe", f"{_LOSSES}:outlier_exposure", "Outlier exposure: both lambdas are 0")
+    yield Entry("mixoe", f"{_LOSSES}:MixtureExposureLoss", "Outlier exposure with mixtures")
     yield Entry("edl", f"{_LOSSES}:EvidentialLoss", "Evidential deep learning")
     yield Entry("r-edl", f"{_LOSSES}:RelaxedEvidentialLoss", "Evidential, relaxed prior")
     yield Entry(
@@ -83,8 +89,13 @@ def dpn_losses() -> Iterator[Entry]:
 
 @hookimpl
 def dpn_methods() -> Iterator[Entry]:
-    """The rows of the paper's tables."""
-    yield Entry("baseline", f"{_METHODS}:BASELINE", "Cross-entropy on in-domain data")
+    """The rows of the paper's tables, and methods that mix samples or fine-tune a network."""
+    yield Entry(
+        "baseline",
+        f"{_METHODS}:BASELINE",
+        "Cross-entropy on in-domain data",
+        ("ce", "cross-entropy"),
+    )
     yield Entry("oe", f"{_METHODS}:OE", "Outlier exposure")
     yield Entry("edl", f"{_METHODS}:EDL", "Evidential deep learning")
     yield Entry("r-edl", f"{_METHODS}:R_EDL", "Evidential deep learning, relaxed")
@@ -111,6 +122,9 @@ def dpn_methods() -> Iterator[Entry]:
     yield Entry("binary", f"{_METHODS}:BINARY", "In-domain against OOD, two classes")
     yield Entry("mcdp", f"{_METHODS}:MCDP", "Monte Carlo dropout")
     yield Entry("deep-ensemble", f"{_METHODS}:DEEP_ENSEMBLE", "Ensemble of baselines")
+    yield Entry("energy-ft", f"{_METHODS}:ENERGY_FT", "Baseline fine-tuned with energy margins")
+    yield Entry("mixoe", f"{_METHODS}:MIXOE", "Outlier exposure with mixtures of both kinds")
+    yield Entry("pixmix", f"{_METHODS}:PIXMIX", "Baseline on images mixed with fractals")
     yield Entry("as-is", f"{_METHODS}:AS_IS", "The given weights and classifier, without training")
 
 

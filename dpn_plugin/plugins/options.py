@@ -1,6 +1,7 @@
 """Check options against the signature of a factory before it is called."""
 
 import inspect
+import math
 from collections.abc import Callable, Collection, Mapping
 from difflib import get_close_matches
 from inspect import Parameter
@@ -44,6 +45,21 @@ def check_options(
     return options
 
 
+def check_numbers(factory: Callable[..., Any], options: Mapping[str, Any]) -> None:
+    """
+    Check that arguments whose defaults are numbers are given numbers; a host may not check them.
+
+    :param factory: the callable
+    :param options: the keyword arguments that a user gave
+    :raises UserTypeError: naming the argument that is not a finite number
+    """
+    parameters = _parameters(factory)
+    for name, value in options.items():
+        default = parameters[name].default if name in parameters else None
+        if _is_number(default) and not (_is_number(value) and math.isfinite(value)):
+            raise UserTypeError(f"{name} must be a finite number, not {value!r}.")
+
+
 def allowed_options(factory: Callable[..., Any], *, reserved: Collection[str] = ()) -> str:
     """Return a sentence with the options that ``factory`` takes, without the reserved ones."""
     names = [name for name in _parameters(factory) if name not in reserved]
@@ -53,6 +69,10 @@ def allowed_options(factory: Callable[..., Any], *, reserved: Collection[str] = 
 def takes(factory: Callable[..., Any], name: str) -> bool:
     """Return whether ``factory`` has an argument ``name``; ``**options`` do not count."""
     return name in _parameters(factory)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _takes_any(factory: Callable[..., Any]) -> bool:

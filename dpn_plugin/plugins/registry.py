@@ -8,6 +8,7 @@ from dpn_plugin.plugins.discovery import NOT_INSTALLED, OWN_PACKAGE, reason
 from dpn_plugin.plugins.hookspecs import KINDS, Entry
 from dpn_plugin.plugins.manager import plugins
 from dpn_plugin.plugins.options import check_options, takes
+from dpn_plugin.plugins.pytorch_ood_losses import why_not_trained
 
 
 def entries(kind: str, pattern: str | None = None) -> list[Entry]:
@@ -40,8 +41,22 @@ def find(kind: str, name: str) -> Entry:
     """
     found = _by_name(kind)
     if name.lower() not in found:
+        if kind == "methods":
+            check_has_method(name)
         raise unknown_name(KINDS[kind], name, found)
     return found[name.lower()]
+
+
+def check_has_method(name: str) -> None:
+    """
+    Raise a :class:`UserError` if a name is that of a loss which no method trains with.
+
+    :param name: what was given as a method
+    """
+    entry = _by_name("losses").get(name.lower())
+    module, _, loss = str(entry.factory).partition(":") if entry else ("", "", "")
+    if entry and module == "pytorch_ood.loss" and (why := why_not_trained(loss)):
+        raise UserError(f"No method trains with the loss {entry.name!r} of pytorch-ood: {why}.")
 
 
 def load(kind: str, name: str) -> Any:

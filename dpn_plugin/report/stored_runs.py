@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dpn_plugin._files import read_record
+from dpn_plugin._records import read_record
 from dpn_plugin.errors import UserError
 from dpn_plugin.evaluation import EVALUATION_FILE, EvaluationRecord, read_scores
 from dpn_plugin.outputs import OutputStore

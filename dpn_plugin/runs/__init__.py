@@ -19,7 +19,7 @@ from dpn_plugin.runs.folder import (
     remove_leftovers,
     remove_run,
 )
-from dpn_plugin.runs.frozen import FrozenBase, View, head_of, is_frozen, load_base
+from dpn_plugin.runs.frozen import NO_VIEW, FrozenBase, View, head_of, is_frozen, load_base
 from dpn_plugin.runs.held_out import (
     HELD_OUT_FILE,
     predict_logits,
@@ -27,8 +27,14 @@ from dpn_plugin.runs.held_out import (
     write_held_out,
 )
 from dpn_plugin.runs.history import plot_history, write_history
-from dpn_plugin.runs.methods import Method, Network, check_options, method_of, training_code
-from dpn_plugin.runs.networks import create_network
+from dpn_plugin.runs.method_options import (
+    check_options,
+    method_of,
+    training_code,
+    why_not_mixed,
+)
+from dpn_plugin.runs.methods import Method, Network
+from dpn_plugin.runs.networks import create_network, reads_features
 from dpn_plugin.runs.predictor import Predictor
 from dpn_plugin.runs.readout import has_relu_evidence, num_outputs
 from dpn_plugin.runs.record import (
@@ -56,6 +62,7 @@ __all__ = [
     "HELD_OUT_FILE",
     "LARGEST_IMAGE",
     "NEEDS_WEIGHTS",
+    "NO_VIEW",
     "PACKAGES",
     "RUN_FILE",
     "Checkpoints",
@@ -96,11 +103,13 @@ __all__ = [
     "read_run_record",
     "read_tensors",
     "read_weights",
+    "reads_features",
     "remove_cache",
     "remove_checkpoints",
     "remove_leftovers",
     "remove_run",
     "training_code",
+    "why_not_mixed",
     "write_held_out",
     "write_history",
     "write_run_record",

@@ -11,15 +11,8 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from dpn_plugin._files import (
-    Record,
-    cannot_write,
-    creating_folder,
-    file_hash,
-    read_record,
-    replacing,
-    write_record,
-)
+from dpn_plugin._files import cannot_write, creating_folder, file_hash, replacing
+from dpn_plugin._records import Record, read_record, write_record
 from dpn_plugin.errors import UserError
 from dpn_plugin.runs.record import EpochRecord
 

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from dpn_plugin._distributed import Processes
-from dpn_plugin._files import DamagedRecord, check_folder, remove_abandoned
+from dpn_plugin._files import check_folder, remove_abandoned
+from dpn_plugin._records import DamagedRecord
 from dpn_plugin.errors import UserError
 from dpn_plugin.runs.config import TrainConfig
-from dpn_plugin.runs.methods import method_of, training_code
+from dpn_plugin.runs.method_options import method_of, training_code
 from dpn_plugin.runs.record import (
     CHECKPOINTS,
     PACKAGES,

@@ -1,7 +1,7 @@
 """Runs whose networks are heads on the features of given weights, which stay as they are."""
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -12,8 +12,9 @@ from dpn_plugin.backbones import Backbone, base_hash, create_head
 from dpn_plugin.data import Augmentation, Batches, Samples, Transform
 from dpn_plugin.errors import UserError
 from dpn_plugin.runs.config import TrainConfig
-from dpn_plugin.runs.methods import Network, method_of
-from dpn_plugin.runs.networks import create_network
+from dpn_plugin.runs.method_options import method_of
+from dpn_plugin.runs.methods import Network
+from dpn_plugin.runs.networks import attach_branch, create_network
 from dpn_plugin.runs.readout import num_outputs
 
 _BATCH = 256
@@ -33,11 +34,29 @@ class View:
     number: int
     augmentation: Augmentation
 
-    def batches(self, samples: Samples) -> Iterator[Tensor]:
-        """Return the augmented images, batch by batch."""
+    def batches(
+        self, samples: Samples, size: int, start: int = 0, step: int = 1
+    ) -> Iterator[Tensor]:
+        """
+        Return augmented images, batch by batch.
+
+        :param samples: the images
+        :param size: of a batch
+        :param start: number of the first batch
+        :param step: from one batch to the next; those between are not read
+        """
         generator = torch.Generator().manual_seed(self.number)
-        for x, _ in Batches(samples, _BATCH, shuffle=False).epoch(0):
+        batches, at = Batches(samples, size, shuffle=False), 0
+        for number, (x, _) in enumerate(batches.epoch(0, start, step)):
+            # the numbers of a batch follow those of all batches before it
+            for _ in range(at, start + number * step):
+                self.augmentation.skip(size, generator)
+            at = start + number * step + 1
             yield self.augmentation(x, generator)
+
+
+#: the images as they are
+NO_VIEW = View(0, Augmentation())
 
 
 @dataclass(frozen=True)
@@ -54,12 +73,15 @@ class FrozenBase:
     transform: Transform
     sha256: str
 
-    def features(
-        self, samples: Samples, device: torch.device, view: View | None = None
-    ) -> Iterator[Tensor]:
-        """Return the features of all samples, or of a view, on the CPU, batch by batch."""
+    def features(self, images: Iterable[Tensor], device: torch.device) -> Iterator[Tensor]:
+        """
+        Return the features of batches, on the CPU, batch by batch.
+
+        :param images: what :meth:`View.batches` gives
+        :param device: where to compute
+        """
         encoder = self.backbone.to(device).eval().encoder
-        for x in (view or View(0, Augmentation())).batches(samples):
+        for x in images:
             with torch.inference_mode():
                 yield encoder(self.transform(x.to(device))).float().cpu()
 
@@ -67,7 +89,8 @@ class FrozenBase:
         self, samples: Samples, view: View | None = None, *, device: torch.device
     ) -> Samples:
         """Return the samples, or a view of them, with features in the place of images."""
-        return replace(samples, inputs=torch.cat(list(self.features(samples, device, view))))
+        images = (view or NO_VIEW).batches(samples, _BATCH)
+        return replace(samples, inputs=torch.cat(list(self.features(images, device))))
 
 
 def is_frozen(config: TrainConfig) -> bool:
@@ -118,4 +141,6 @@ def head_of(config: TrainConfig, network: Network, width: int, num_classes: int)
     head = config.recipe.head
     # a recipe's drop_rate is that before the classifier, which the head is
     drop_rate = head.drop_rate or config.recipe.drop_rate or 0.0
-    return make(num_outputs(network, num_classes), head.hidden, drop_rate)
+    backbone = make(num_outputs(network, num_classes), head.hidden, drop_rate)
+    attach_branch(backbone, network)
+    return backbone

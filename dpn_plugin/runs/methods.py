@@ -1,16 +1,8 @@
-"""The training methods of the paper, as data."""
+"""The training methods, as data."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from typing import Any
-
-from dpn_plugin.errors import UserError
-from dpn_plugin.plugins import KINDS, code_identity, registry, takes
-from dpn_plugin.runs.config import TrainConfig
-
-#: options of a method itself; all others are options of its loss
-_COUNTS = ("members", "passes")
 
 
 @dataclass(frozen=True)
@@ -33,6 +25,9 @@ class Network:
     :param annealing_option: the argument of the loss that is a number of epochs; two thirds of the
         recipe's unless given
     :param is_trained: whether it is trained; otherwise the given weights are its own
+    :param lr_factor: of the recipe's learning rate
+    :param mixing: name of what mixes the samples of a batch
+    :param mixing_options: keyword arguments of the mixing
     """
 
     name: str
@@ -47,6 +42,9 @@ class Network:
     distils: tuple[str, ...] = ()
     annealing_option: str | None = None
     is_trained: bool = True
+    lr_factor: float = 1.0
+    mixing: str | None = None
+    mixing_options: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -69,6 +67,10 @@ class Method:
     :param annealing_option: see :class:`Network`
     :param trains: whether anything is trained; otherwise the network is used with the weights that
         are given, and there is only one seed
+    :param lr_factor: of the recipe's learning rate, for methods that fine-tune
+    :param mixing: name of what mixes the samples of a batch, see ``dpn_plugin.data.MIXINGS``
+    :param mixing_options: keyword arguments of the mixing
+    :param has_own_score: a branch of the classifier gives an outlier score, beside detectors
     """
 
     name: str
@@ -84,6 +86,10 @@ class Method:
     teacher: "Method | None" = None
     annealing_option: str | None = None
     trains: bool = True
+    lr_factor: float = 1.0
+    mixing: str | None = None
+    mixing_options: Mapping[str, Any] = field(default_factory=dict)
+    has_own_score: bool = False
 
     @property
     def networks(self) -> tuple[Network, ...]:
@@ -123,6 +129,9 @@ class Method:
             starts_from=INITIAL if self.init_from else None,
             annealing_option=self.annealing_option,
             is_trained=self.trains,
+            lr_factor=self.lr_factor,
+            mixing=self.mixing,
+            mixing_options=self.mixing_options,
         )
         return replace(network, **changes)
 
@@ -157,102 +166,15 @@ ENSEMBLE_DISTILLATION = Method(
     annealing_option="annealing_epochs",
 )
 AS_IS = Method("as-is", "ce", trains=False)
-
-
-def method_of(config: TrainConfig) -> Method:
-    """
-    Return the method of a configuration, with the configuration's options.
-
-    :raises UserError: if there is no such method, or its options do not fit
-    """
-    method: Method = registry.load("methods", config.method)
-    if config.init_from is not None:
-        initial = _initial_method(method, config.init_from)
-        teacher = method.teacher and replace(method.teacher, init_from=initial)
-        method = replace(method, init_from=initial, teacher=teacher)
-    options: dict[str, Any] = {**method.loss_options, **config.options}
-    _check_names(method, config.options)
-    for key in _COUNTS:
-        if key in config.options:
-            method = _with_count(method, key, options.pop(key))
-    if method.teacher is not None:
-        options["members"] = method.teacher.members
-    return replace(method, loss_options=options)
-
-
-def training_code(config: TrainConfig) -> dict[str, str]:
-    """
-    Return the identity of the plugins' code that decides the weights, by kind and name.
-
-    Code that the recorded versions identify is left out.
-    """
-    names = [("methods", config.method), ("backbones", config.backbone)]
-    names += [("losses", network.loss) for network in method_of(config).trained_networks]
-    found = {f"{KINDS[kind]} {name}": code_identity(kind, name) for kind, name in names}
-    return {name: identity for name, identity in found.items() if identity}
-
-
-def check_options(config: TrainConfig) -> None:
-    """
-    Check that the losses of a configuration take its options, before anything is trained.
-
-    :raises UserError: naming the option that does not fit
-    """
-    for network in method_of(config).networks:
-        if network.loss_options:
-            registry.create_loss(network.loss, num_classes=2, **network.loss_options)
-
-
-def _initial_method(method: Method, name: str) -> Method:
-    initial: Method = registry.load("methods", name)
-    for each in (method, initial):
-        if not each.trains:
-            raise UserError(f"init_from: {each.name!r} trains nothing: no weights to start from.")
-    count = len(initial.trained_networks)
-    if count > 1:
-        raise UserError(
-            f"init_from: {name!r} trains {count} networks; {method.name!r} can "
-            "start from the weights of one."
-        )
-    if initial.needs_outliers and not method.needs_outliers:
-        raise UserError(
-            f"init_from: {name!r} is trained with outliers, and {method.name!r} without any."
-        )
-    if _has_own_outputs(initial) != _has_own_outputs(method):
-        raise UserError(
-            f"init_from: the networks of {method.name!r} and {name!r} differ in the number of "
-            "outputs; one cannot start from the weights of the other."
-        )
-    return initial
-
-
-def _has_own_outputs(method: Method) -> bool:
-    """Return whether the networks of a method have other outputs than one per class."""
-    return method.teacher is None and hasattr(registry.load("losses", method.loss), "columns")
-
-
-def _check_names(method: Method, options: Iterable[str]) -> None:
-    """Refuse a misspelt count; the loss, which takes all other options, would not know it."""
-    counts = [key for key in _COUNTS if _count(method, key) > 1]
-    for name in options:
-        close = get_close_matches(name, counts, n=1)
-        if name not in counts and close and not takes(registry.load("losses", method.loss), name):
-            raise UserError(
-                f"Method {method.name!r} has no option {name!r}. Did you mean {close[0]!r}?"
-            )
-
-
-def _count(method: Method, key: str) -> int:
-    """Return the number of members or passes, of an ensemble that is distilled too."""
-    teacher = method.teacher if key == "members" else None
-    return getattr(teacher or method, key)
-
-
-def _with_count(method: Method, key: str, value: Any) -> Method:
-    if _count(method, key) == 1:
-        raise UserError(f"Method {method.name!r} has no option {key!r}.")
-    if not isinstance(value, int) or value < 2:
-        raise UserError(f"{key} must be a whole number of 2 or more, not {value!r}.")
-    if method.teacher is not None:
-        return replace(method, teacher=replace(method.teacher, members=value))
-    return replace(method, members=value) if key == "members" else replace(method, passes=value)
+ENERGY_FT = Method(
+    "energy-ft",
+    "energy-regularized",
+    loss_options={"alpha": 0.1, "margin_in": -23.0, "margin_out": -5.0},
+    needs_outliers=True,
+    init_from=BASELINE,
+    lr_factor=0.1,
+)
+MIXOE = Method(
+    "mixoe", "mixoe", needs_outliers=True, init_from=BASELINE, lr_factor=0.1, mixing="mixoe"
+)
+PIXMIX = Method("pixmix", "ce", mixing="pixmix")

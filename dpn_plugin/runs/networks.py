@@ -4,6 +4,8 @@ from typing import Any
 
 from dpn_plugin.backbones import Backbone, WeightsDoNotFit, config_of, create_backbone
 from dpn_plugin.errors import UserError
+from dpn_plugin.losses import FeatureLoss
+from dpn_plugin.plugins import registry
 from dpn_plugin.runs.config import TrainConfig
 from dpn_plugin.runs.methods import Network
 from dpn_plugin.runs.readout import num_outputs
@@ -75,4 +77,37 @@ def build_network(
     )
     if len(shape) != len(backbone.input_size):  # points for an image model, or the reverse
         backbone.check_input(shape)
+    attach_branch(backbone, network)
     return backbone
+
+
+def attach_branch(backbone: Backbone, network: Network) -> None:
+    """
+    Give a network the branch that its loss needs, with weights from torch's random state.
+
+    :param backbone: the network
+    :param network: which network of the method
+    :raises UserError: if the loss reads features and the backbone has none
+    """
+    if not reads_features(network):
+        return
+    kind = registry.load("losses", network.loss)
+    if not backbone.splits:
+        raise UserError(
+            f"The loss {network.loss!r} reads the features below the classifier, and the logits of "
+            f"{backbone.name!r} do not follow from its features through one head."
+        )
+    if kind.needs_linear_head and not backbone.is_linear:
+        raise UserError(
+            f"The loss {network.loss!r} needs a classifier that is one linear layer, and that of "
+            f"{backbone.name!r} is {backbone.head_description}."
+        )
+    classes = backbone.num_classes
+    loss = registry.create_loss(network.loss, num_classes=classes, **network.loss_options)
+    backbone.attach_branch(loss.create_branch(backbone.num_features))
+
+
+def reads_features(network: Network) -> bool:
+    """Return whether the loss of a network reads its features, not its logits alone."""
+    kind = registry.load("losses", network.loss)
+    return isinstance(kind, type) and issubclass(kind, FeatureLoss)

@@ -59,8 +59,9 @@ class Predictor(nn.Module):
 
         ``logits`` as :meth:`forward` gives them. ``features`` of the classifier, unless predictions
         are averaged; then ``mutual_information`` of prediction and member. ``ood_logits``, B x 2,
-        if a second network separates OOD samples. ``evidence_logits``, the raw outputs, for
-        evidential networks whose evidence is that of a ReLU.
+        if a second network separates OOD samples. ``own_score`` if the loss has trained one.
+        ``evidence_logits``, the raw outputs, for evidential networks whose evidence is that of a
+        ReLU.
 
         :param x: a batch, transformed
         """
@@ -73,9 +74,15 @@ class Predictor(nn.Module):
     def _complete(
         self, logits: Tensor, features: Tensor, ood_logits: Tensor | None
     ) -> dict[str, Tensor]:
+        branch, own_score = self.classifier.branch, None
+        if branch is not None:
+            own_score = branch.own_score(logits, features)
+            logits = branch.logits(logits, features)
         of_dirichlet = self.log_concentrations
         found = {"logits": logits if of_dirichlet is None else of_dirichlet(logits)}
         found["features"] = features
+        if own_score is not None:
+            found["own_score"] = own_score
         if self.has_relu_evidence:
             found["evidence_logits"] = logits
         if ood_logits is not None:

@@ -6,7 +6,7 @@ from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from dpn_plugin._files import Record, read_record, write_record
+from dpn_plugin._records import Record, read_record, write_record
 from dpn_plugin.data import Transform
 from dpn_plugin.runs.config import LARGEST_IMAGE, TrainConfig
 

@@ -4,10 +4,12 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from dpn_plugin._files import DamagedRecord, file_hash, json_hash
+from dpn_plugin._files import file_hash
+from dpn_plugin._records import DamagedRecord, json_hash
 from dpn_plugin.plugins import code_identity
 from dpn_plugin.runs.config import Recipe, TrainConfig
-from dpn_plugin.runs.methods import Network, method_of
+from dpn_plugin.runs.method_options import method_of
+from dpn_plugin.runs.methods import Network
 from dpn_plugin.runs.record import NetworkRecord, read_run_record
 
 #: fields of a configuration that say which networks there are, not how one is trained
@@ -40,6 +42,7 @@ def network_identity(config: TrainConfig, network: Network) -> str:
             "recipe": adapted_recipe(config.recipe, network).model_dump(mode="json"),
             "outliers": [spec.model_dump(mode="json") for spec in outliers],
             "loss": [network.loss, loss_options(config.recipe, network)],
+            "mixing": [network.mixing, dict(network.mixing_options)],
             "is_ood_classifier": network.is_ood_classifier,
             "is_trained": network.is_trained,
             "seed_offset": network.seed_offset,
@@ -55,6 +58,8 @@ def network_identity(config: TrainConfig, network: Network) -> str:
 
 def adapted_recipe(recipe: Recipe, network: Network) -> Recipe:
     """Return the recipe that a network is trained with."""
+    if network.lr_factor != 1:
+        recipe = recipe.model_copy(update={"lr": network.lr_factor * recipe.lr})
     if network.adam_only and recipe.optimizer.startswith("sgd"):
         return recipe.model_copy(update={"optimizer": "adam", "lr": 5e-4})
     return recipe

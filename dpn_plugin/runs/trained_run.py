@@ -6,14 +6,15 @@ from pathlib import Path
 
 from torch import Tensor
 
-from dpn_plugin._files import DamagedRecord
+from dpn_plugin._records import DamagedRecord
 from dpn_plugin.backbones import Backbone, attach_head
 from dpn_plugin.data import Transform
 from dpn_plugin.errors import UserError
 from dpn_plugin.runs.checkpoint import read_weights
 from dpn_plugin.runs.config import TrainConfig
 from dpn_plugin.runs.frozen import head_of, load_base
-from dpn_plugin.runs.methods import Method, Network, method_of
+from dpn_plugin.runs.method_options import method_of
+from dpn_plugin.runs.methods import Method, Network
 from dpn_plugin.runs.networks import build_network
 from dpn_plugin.runs.readout import attach_readout
 from dpn_plugin.runs.record import RUN_FILE, RunRecord, read_run_record

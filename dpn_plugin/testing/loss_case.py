@@ -5,8 +5,9 @@ from typing import Any
 
 import torch
 from pytorch_ood.api import LossInfo
-from torch import Tensor
+from torch import Tensor, nn
 
+from dpn_plugin.losses import FeatureLoss, NetworkOutputs
 from dpn_plugin.plugins import check_options, takes
 
 CLASSES = 5
@@ -55,6 +56,25 @@ class LossCase:
     @staticmethod
     def value(loss: Any, logits: Tensor, target: list[int] | Tensor) -> Tensor:
         """Return the value of the loss, without the host's warnings about ignored OOD samples."""
+        outputs = network_outputs(loss, logits) if isinstance(loss, FeatureLoss) else logits
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return loss(logits, torch.as_tensor(target))
+            return loss(outputs, torch.as_tensor(target))
+
+
+def network_outputs(loss: FeatureLoss, logits: Tensor) -> NetworkOutputs:
+    """
+    Return outputs of a network for a loss that reads more than logits, the same at every call.
+
+    :param loss: the loss
+    :param logits: B x K; the features follow from them, so that gradients reach them
+    """
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(1)
+        branch = loss.create_branch(2 * CLASSES)
+        head = nn.Linear(2 * CLASSES, CLASSES).to(logits.dtype)
+        loss.prepare(2 * CLASSES)
+    features = torch.cat([logits, logits.sin()], dim=1)
+    # evaluation mode: in training mode, some learn from every batch
+    branch = None if branch is None else branch.to(logits.dtype).eval()
+    return NetworkOutputs(logits, features, branch, head)

@@ -7,6 +7,7 @@ from pytorch_ood.api import LossInfo, Representation, Task
 from torch import nn
 from torch.autograd.gradcheck import GradcheckError
 
+from dpn_plugin.losses import FeatureLoss
 from dpn_plugin.plugins import takes
 from dpn_plugin.testing.checks import (
     Check,
@@ -37,15 +38,17 @@ def _rules(case: LossCase) -> list[Rule]:
         info = case.info()
     except Exception:  # reported by the first rule
         return [is_a_module_with_info]
+    if isinstance(info, LossInfo) and isinstance(case.create(), FeatureLoss):
+        return [*FEATURE_RULES, *_declared(info, pixels=False)]
     if not isinstance(info, LossInfo) or info.inputs != {Representation.LOGITS}:
         return list(RULES)
     return [*RULES, *LOGITS_RULES, *_declared(info)]
 
 
-def _declared(info: LossInfo) -> list[Rule]:
+def _declared(info: LossInfo, *, pixels: bool = True) -> list[Rule]:
     counted = counts_ood_samples if info.supervised else ignores_ood_samples
     rules: list[Rule] = [follows_the_option_reduction, counted]
-    if Task.SEGMENTATION in info.tasks:
+    if pixels and Task.SEGMENTATION in info.tasks:
         rules.append(takes_every_pixel)
     return rules
 
@@ -234,5 +237,17 @@ LOGITS_RULES = (
     treats_all_negative_targets_alike,
     does_not_depend_on_the_order_of_samples,
     keeps_float64_and_works_in_half_precision,
+    leaves_logits_and_targets_alone,
+)
+
+#: for a :class:`~dpn_plugin.losses.FeatureLoss`, whose features follow from the logits here
+FEATURE_RULES = (
+    is_a_module_with_info,
+    refuses_unknown_options,
+    gives_one_finite_number_for_any_batch,
+    has_finite_gradients,
+    has_the_gradient_of_its_value,
+    treats_all_negative_targets_alike,
+    does_not_depend_on_the_order_of_samples,
     leaves_logits_and_targets_alone,
 )

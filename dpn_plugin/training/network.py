@@ -9,10 +9,12 @@ import torch
 from torch import nn
 
 from dpn_plugin._distributed import Processes
-from dpn_plugin._files import json_hash
+from dpn_plugin._records import json_hash
 from dpn_plugin._signals import StopRequest
-from dpn_plugin.backbones import Backbone, mc_dropout
-from dpn_plugin.data import Transform
+from dpn_plugin.backbones import BRANCH, Backbone, mc_dropout
+from dpn_plugin.data import MIXINGS, Transform
+from dpn_plugin.errors import UserError
+from dpn_plugin.losses import FeatureLoss
 from dpn_plugin.plugins import registry
 from dpn_plugin.runs import (
     CHECKPOINTS,
@@ -23,6 +25,7 @@ from dpn_plugin.runs import (
     Recipe,
     RunRecord,
     adapted_recipe,
+    check_options,
     create_network,
     find_trained_network,
     head_of,
@@ -31,7 +34,9 @@ from dpn_plugin.runs import (
     method_of,
     network_identity,
     read_weights,
+    reads_features,
     remove_leftovers,
+    why_not_mixed,
     write_history,
     write_run_record,
     write_weights,
@@ -79,7 +84,7 @@ def create_trainer(
     owner = json_hash([config.identity(), record.code, record.data, network.name])
     return Trainer(
         backbone,
-        _create_losses(config.recipe, network, data.num_classes),
+        _create_losses(config.recipe, network, backbone, data.num_classes),
         (points or data).for_network(network),
         # features are used as they are
         data.create_transform(backbone, own=config.has_given_weights)
@@ -90,7 +95,27 @@ def create_trainer(
         processes,
         seed,
         [_load_teacher(out, record, name, data, processes) for name in network.distils],
+        None if network.mixing is None else MIXINGS[network.mixing](**network.mixing_options),
     )
+
+
+def check_networks(record: RunRecord, method: Method, data: TrainingData) -> None:
+    """
+    Check that all networks of a method can be trained on the data, before the first one is.
+
+    :param record: of the run, with its data
+    :param method: the method
+    :param data: the training data of the run
+    :raises UserError: if samples cannot be mixed, or a loss does not fit the backbone
+    """
+    check_options(record.config)
+    kind = "images" if len(record.input_shape) == 3 else "points"
+    if why := why_not_mixed(method, kind if data.features is None else "features"):
+        raise UserError(why)
+    for network in method.trained_networks:
+        if network.starts_from and reads_features(network) and data.features is None:
+            # otherwise it would be created only after the training of the one it starts from
+            create_network(record.config, network, record.input_shape, data.num_classes)
 
 
 def keep_as_it_is(
@@ -199,14 +224,20 @@ def _load_start(
     # only the primary process adds networks to the record
     sha256 = processes.broadcast(lambda: record.networks[name].sha256)
     weights = read_weights(out / f"{name}.safetensors", sha256)
-    backbone.model.load_state_dict(weights)
+    # the one before may have no branch, or that of another loss
+    own = backbone.model.state_dict()
+    branch = {key: own[key] for key in own if key.startswith(f"{BRANCH}.")}
+    kept = {key: each for key, each in weights.items() if not key.startswith(f"{BRANCH}.")}
+    backbone.model.load_state_dict({**kept, **branch})
 
 
 def _create_losses(
-    recipe: Recipe, network: Network, num_classes: int
+    recipe: Recipe, network: Network, backbone: Backbone, num_classes: int
 ) -> tuple[nn.Module, nn.Module]:
     """Return the objective for training and a second one, with its own state, for selection."""
     classes = 2 if network.is_ood_classifier else num_classes
     options = loss_options(recipe, network) | {"num_classes": classes, "reduction": "none"}
     training, selection = (registry.create_loss(network.loss, **options) for _ in range(2))
+    if isinstance(training, FeatureLoss):
+        training.prepare(backbone.num_features)
     return training, selection

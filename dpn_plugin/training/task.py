@@ -1,5 +1,6 @@
 """One forward pass with its loss, and the optimizer, schedule and rate of a recipe."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ from dpn_plugin._distributed import Processes
 from dpn_plugin.backbones import Backbone, head_modules
 from dpn_plugin.data import Batches, Transform
 from dpn_plugin.errors import UserError, unknown_name
+from dpn_plugin.losses import FeatureLoss, NetworkOutputs, group_mean
 from dpn_plugin.runs import Recipe
 from dpn_plugin.training.data import TrainingData
 
@@ -48,36 +50,47 @@ class GroupedTask(ClassificationTask):
         self.amp = amp
         self.teachers = tuple(teachers)  # not a ModuleList: they are neither trained nor saved
 
-    def forward(self, input: Tensor, target: Tensor) -> dict[str, Tensor]:
+    def forward(
+        self, input: Tensor, target: Tensor, soft: Tensor | None = None
+    ) -> dict[str, Tensor]:
         """
         Return ``loss``, the sum of ``loss_in`` and ``loss_out``, the logits as ``output``, and the
         number of correct predictions as ``correct``.
 
         :param input: ready for the model
         :param target: labels; below 0 is OOD
+        :param soft: targets as probabilities, for a loss that takes them
         :raises NonFinite: if the logits or the loss are not finite
         """
-        logits = self.logits(self.trainable_module, input)
-        return self.losses(self.criterion, logits, target)
+        outputs = self.outputs(self.trainable_module, input)
+        more = () if soft is None else (soft,)
+        return self.losses(self.criterion, outputs, target, *more)
 
-    def logits(self, model: nn.Module, input: Tensor) -> Tensor:
-        """Return the float32 logits of ``model``, and beside them those of the teachers."""
+    def outputs(self, model: nn.Module, input: Tensor) -> Any:
+        """
+        Return the float32 logits of ``model``, and beside them those of the teachers; all outputs
+        for a loss that reads more than logits.
+        """
         with torch.autocast(input.device.type, dtype=torch.bfloat16, enabled=self.amp):
+            if isinstance(self.criterion, FeatureLoss):
+                backbone = unwrap_model(model)
+                found = backbone.outputs(input)
+                parts = found.logits.float(), found.features.float()
+                return NetworkOutputs(*parts, backbone.branch, backbone.head)
             own = model(input).float()
             with torch.no_grad():
                 others = [teacher(input).float() for teacher in self.teachers]
         return torch.cat([own, *others], dim=1) if others else own
 
     @staticmethod
-    def losses(criterion: Any, logits: Tensor, target: Tensor) -> dict[str, Tensor]:
+    def losses(criterion: Any, outputs: Any, target: Tensor, *soft: Tensor) -> dict[str, Tensor]:
         """Return the parts of the loss and the number of correct predictions."""
-        if not torch.isfinite(logits.detach()).all():
+        logits = _logits(outputs)
+        if not _all_finite(logits.detach()):
             raise NonFinite("the logits are not finite")
-        values = criterion(logits, target)
-        in_domain = target >= 0
-        loss_in, loss_out = _mean(values, in_domain), _mean(values, ~in_domain)
+        loss_in, loss_out = _group_means(criterion(outputs, target, *soft), target >= 0)
         loss = loss_in + loss_out
-        if not torch.isfinite(loss.detach()):
+        if not math.isfinite(loss.item()):
             raise NonFinite("the loss is not finite")
         readout = getattr(criterion, "log_concentrations", None)
         scores = logits.detach() if readout is None else readout(logits.detach())
@@ -91,9 +104,31 @@ class GroupedTask(ClassificationTask):
         }
 
 
-def _mean(values: Tensor, group: Tensor) -> Tensor:
-    weights = group.to(values.dtype)
-    return (values * weights).sum() / weights.sum().clamp(min=1)
+def _logits(outputs: Any) -> Tensor:
+    """Return the logits that classify."""
+    if isinstance(outputs, Tensor):
+        return outputs
+    if outputs.branch is None:
+        return outputs.logits
+    was_training = outputs.branch.training
+    outputs.branch.eval()  # what the branch learns from a batch, it learns with the loss
+    try:
+        return outputs.branch.logits(outputs.logits, outputs.features)
+    finally:
+        outputs.branch.train(was_training)
+
+
+def _all_finite(values: Tensor) -> bool:
+    # the sum alone takes half of the time; it is infinite too if it overflows
+    return math.isfinite(values.sum().item()) or bool(torch.isfinite(values).all())
+
+
+def _group_means(values: Tensor, in_domain: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the means over the in-domain and the OOD samples; zero if there are none."""
+    if in_domain.all():
+        # the same to the last bit, also the gradient: all weights are 1, and zero is added
+        return values.sum() / values.new_tensor(len(values)), values.new_zeros(())
+    return group_mean(values, in_domain), group_mean(values, ~in_domain)
 
 
 @torch.no_grad()
@@ -123,8 +158,8 @@ def held_out_metrics(
         )
         for x, y in batches.epoch(0):
             if len(y):
-                logits = task.logits(model, transform(x.to(processes.device)))
-                sums += _sums(task.losses(criterion, logits, y.to(processes.device)), y)
+                outputs = task.outputs(model, transform(x.to(processes.device)))
+                sums += _sums(task.losses(criterion, outputs, y.to(processes.device)), y)
     model.train()
     loss_in, loss_out, count, count_out, correct = processes.all_reduce_sum(sums).tolist()
     loss = loss_in / max(1.0, count) + loss_out / max(1.0, count_out)
@@ -157,6 +192,8 @@ def create_task(
     if processes.world > 1:
         if recipe.freeze_epochs:
             raise UserError("freeze_epochs is for one process, not for torchrun.")
+        if isinstance(criterion, FeatureLoss):
+            raise UserError("A loss that reads features is for one process, not for torchrun.")
         gpu = processes.device.type == "cuda"
         task.prepare_distributed([processes.device] if gpu else None)
     return task
@@ -173,6 +210,7 @@ def freeze_all_but_head(task: GroupedTask, frozen: bool) -> None:
     """
     backbone = unwrap_model(task.get_trainable_module())
     heads = head_modules(backbone.model)
+    heads += [] if backbone.branch is None else [backbone.branch]
     own = {id(each) for head in heads for each in head.parameters()}
     for parameter in backbone.parameters():
         parameter.requires_grad_(not frozen or id(parameter) in own)

@@ -34,6 +34,7 @@ from dpn_plugin.runs import (
 from dpn_plugin.training.data import TrainingData, load_in_domain, load_training_data
 from dpn_plugin.training.monitor import SilentMonitor, TrainingMonitor
 from dpn_plugin.training.network import (
+    check_networks,
     copy_network,
     create_trainer,
     keep_as_it_is,
@@ -95,6 +96,7 @@ def train(
         record.base, record.transform = frozen.sha256, frozen.transform
     if processes.primary:
         _log_resizing(config, record.input_shape)
+    check_networks(record, method, data)
     with stop_on_signals() as stop:
         for network in method.trained_networks:
             if network.name in record.networks:

@@ -5,7 +5,6 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
 import torch
 from timm.utils import distribute_bn, unwrap_model
 from torch import Tensor, nn
@@ -13,12 +12,13 @@ from torch import Tensor, nn
 from dpn_plugin._distributed import Processes
 from dpn_plugin._signals import StopRequest
 from dpn_plugin.backbones import Backbone
-from dpn_plugin.data import Transform
+from dpn_plugin.data import Mixing, Transform
 from dpn_plugin.errors import UserError
 from dpn_plugin.runs import Checkpoints, EpochRecord, Recipe, TrainerState
 from dpn_plugin.training.data import TrainingData
 from dpn_plugin.training.monitor import StepMetrics, TrainingMonitor
 from dpn_plugin.training.paired_batches import PairedBatches
+from dpn_plugin.training.seeds import StepSeeds, seed_torch
 from dpn_plugin.training.task import (
     NonFinite,
     create_optimizer,
@@ -28,6 +28,9 @@ from dpn_plugin.training.task import (
     held_out_metrics,
     set_rate,
 )
+
+#: what is summed over the steps of an epoch
+_SUMS = ("steps", *StepMetrics._fields)
 
 
 class Trainer:
@@ -44,8 +47,9 @@ class Trainer:
     :param recipe: how to train
     :param checkpoints: where it continues from, and where it saves
     :param processes: this process and the others
-    :param seed: of order, augmentation and dropout
+    :param seed: of order, augmentation, mixing and dropout
     :param teachers: trained networks whose logits the objective takes too, in evaluation mode
+    :param mixing: mixes the samples of a batch, after their augmentation
     """
 
     def __init__(
@@ -59,8 +63,10 @@ class Trainer:
         processes: Processes,
         seed: int,
         teachers: Sequence[Backbone] = (),
+        mixing: Mixing | None = None,
     ) -> None:
-        self.recipe, self.processes, self.seed = recipe, processes, seed
+        self.mixing = mixing
+        self.recipe, self.processes = recipe, processes
         self.data, self.transform = data, transform
         self.criterion, self.selection = (loss.to(processes.device) for loss in losses)
         self.checkpoints = checkpoints
@@ -71,6 +77,8 @@ class Trainer:
         self.batches = PairedBatches(data, recipe, processes, seed)
         teachers = [each.to(processes.device) for each in teachers]
         self.task = create_task(backbone, self.criterion, recipe, processes, teachers)
+        self.clipped = list(self.task.get_clip_parameters())
+        self.seeds = StepSeeds(seed, processes.rank)
         self.optimizer = create_optimizer(self.task, recipe)
         self.scheduler = create_schedule(self.optimizer, recipe, len(self.batches))
 
@@ -97,7 +105,7 @@ class Trainer:
             metrics = self._train_step(inputs, labels, epoch)
             self.step += 1
             images += len(labels)
-            self._add_to_sums({"steps": 1.0, **metrics._asdict()})
+            self._add_to_sums(metrics)
             monitor.stepped(len(labels) * self.processes.world, metrics)
             done = self.step % len(self.batches) == 0
             if self.processes.any(stop.requested) and not done:
@@ -111,26 +119,25 @@ class Trainer:
             stop.stop(f"after epoch {epoch + 1} of {self.recipe.total_epochs}")
 
     def _train_step(self, inputs: Tensor, labels: Tensor, epoch: int) -> StepMetrics:
-        generator = self._seed_step()
+        seed = self.seeds.of(self.step)
+        seed_torch(seed, self.processes.device)
         set_rate(self.optimizer, self.scheduler, self.recipe, epoch, self.step)
         inputs, labels = (each.to(self.processes.device) for each in (inputs, labels))
-        if inputs.ndim == 4:
-            inputs = self._augment(inputs, epoch, generator)
+        inputs, soft = self._augment_and_mix(inputs, labels, epoch, seed)
         x = self.transform(inputs)
         if self.recipe.channels_last and x.ndim == 4:
             x = x.contiguous(memory_format=torch.channels_last)
         try:
-            result = self.task(x, labels)
+            result = self.task(x, labels, soft)
         except NonFinite as error:
             raise self._diverged(str(error)) from error
         self.optimizer.zero_grad(set_to_none=True)
         result["loss"].backward()
         if self.recipe.clip_grad is not None:
-            nn.utils.clip_grad_norm_(self.task.get_clip_parameters(), self.recipe.clip_grad)
+            nn.utils.clip_grad_norm_(self.clipped, self.recipe.clip_grad)
         self.optimizer.step()
         self.task.update_ema(step=self.step)
-        parts = torch.stack([result[name].float() for name in ("loss", "loss_in", "loss_out")])
-        loss, loss_in, loss_out = parts.tolist()
+        loss, loss_in, loss_out = _floats(*(result[n] for n in ("loss", "loss_in", "loss_out")))
         accuracy = int(result["correct"]) / max(1, int((labels >= 0).sum()))
         return StepMetrics(loss, loss_in, loss_out, accuracy)
 
@@ -141,6 +148,19 @@ class Trainer:
         set_epoch = getattr(self.criterion, "set_epoch", None)
         if callable(set_epoch):
             set_epoch(epoch)
+
+    def _augment_and_mix(
+        self, inputs: Tensor, labels: Tensor, epoch: int, seed: int
+    ) -> tuple[Tensor, Tensor | None]:
+        """Return the inputs that are trained on, and soft targets if inputs are mixed."""
+        if inputs.ndim != 4 and self.mixing is None:
+            return inputs, None  # features are used as they are, and need no generator
+        generator = torch.Generator().manual_seed(seed)
+        if inputs.ndim == 4:
+            inputs = self._augment(inputs, epoch, generator)
+        if self.mixing is None:
+            return inputs, None
+        return self.mixing(inputs, labels, self.data.num_classes, generator)
 
     def _augment(self, inputs: Tensor, epoch: int, generator: torch.Generator) -> Tensor:
         phase = self.recipe.fine_tune if epoch >= self.recipe.epochs else None
@@ -153,18 +173,9 @@ class Trainer:
         in_domain = augmentation(inputs[:count], generator)
         return torch.cat([in_domain, of_outliers(inputs[count:], generator)])
 
-    def _seed_step(self) -> torch.Generator:
-        entropy = [self.seed, self.step, self.processes.rank]
-        seed = int(np.random.SeedSequence(entropy).generate_state(1)[0])
-        # for dropout; torch.manual_seed formats a traceback for every other kind of device
-        if self.processes.device.type == "cpu":
-            torch.default_generator.manual_seed(seed)
-        else:
-            torch.manual_seed(seed)
-        return torch.Generator().manual_seed(seed)
-
-    def _add_to_sums(self, values: dict[str, float]) -> None:
-        self.sums = {name: self.sums.get(name, 0.0) + value for name, value in values.items()}
+    def _add_to_sums(self, metrics: StepMetrics) -> None:
+        for name, value in zip(_SUMS, (1.0, *metrics), strict=True):
+            self.sums[name] = self.sums.get(name, 0.0) + value
 
     def _epoch_record(self, epoch: int, images: int, seconds: float) -> EpochRecord:
         totals = torch.tensor([float(images), *self.sums.values()], dtype=torch.float64)
@@ -212,6 +223,8 @@ class Trainer:
                 weights["ema"] = self._weights(ema=True)
             if self.best:
                 weights["best"] = self.best
+            if of_loss := self.criterion.state_dict():
+                weights["loss"] = of_loss
             state = TrainerState(
                 step=self.step,
                 best_loss=self.best_loss if math.isfinite(self.best_loss) else None,
@@ -241,6 +254,7 @@ class Trainer:
         self._load(self.task.get_trainable_module(), weights["model"])
         if self.task.has_ema():
             self._load(self.task.get_trainable_module(ema=True).module, weights["ema"])
+        self.criterion.load_state_dict(weights.get("loss", {}))
         self.optimizer.load_state_dict(optimizer)
 
     @staticmethod
@@ -257,3 +271,9 @@ class Trainer:
             f"{self.optimizer.param_groups[0]['lr']:g}). Lower the rate, clip gradients "
             f"(clip_grad) or switch amp off. {kept}."
         )
+
+
+def _floats(*values: Tensor) -> list[float]:
+    if values[0].device.type == "cpu":
+        return [value.item() for value in values]
+    return torch.stack(values).tolist()  # one transfer from a GPU

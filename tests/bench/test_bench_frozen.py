@@ -8,10 +8,8 @@ import pytest
 import timm
 import torch
 from safetensors.torch import load_file, save_file
-from sklearn.datasets import load_digits
-from tiny_bench import DIGITS, bench, record, results, suite_file
+from tiny_bench import DIGITS, bench, record, results, suite_file, write_base_weights
 from tiny_runs import digits
-from torch.nn.functional import interpolate
 
 from dpn_plugin._distributed import Processes
 from dpn_plugin.backbones import WeightsFile
@@ -33,16 +31,7 @@ RUNS = "runs/test_resnet"
 
 @pytest.fixture(scope="module")
 def weights(tmp_path_factory) -> Path:
-    path = tmp_path_factory.mktemp("weights") / "base.safetensors"
-    torch.manual_seed(0)
-    model = timm.create_model("test_resnet", num_classes=9)
-    images = torch.from_numpy(load_digits().images[:300] / 8 - 1).float()[:, None]
-    images = interpolate(images.expand(-1, 3, -1, -1), (32, 32), mode="bilinear")
-    with torch.no_grad():
-        for _ in range(30):
-            model(images)  # random layers with fitted batch norms give features that separate
-    save_file(model.state_dict(), path)
-    return path
+    return write_base_weights(tmp_path_factory.mktemp("weights"))
 
 
 @pytest.fixture(scope="module")
@@ -197,3 +186,20 @@ def test_an_epoch_uses_one_view() -> None:
     for epoch, value in enumerate((1, 2, 1)):
         for x, _ in batches.rest_of(epoch, epoch * len(batches)):
             assert set(x.flatten().tolist()) == {value}
+
+
+@pytest.mark.parametrize("method", ["vos", "cac", "confidence", "mixoe", "energy-ft"])
+def test_heads_are_trained_with_the_losses_of_the_host(method, weights, tmp_path) -> None:
+    options = {"sample_number": 5, "sample_from": 20} if method == "vos" else {}
+    config = frozen(weights, method, epochs=15, lr=0.02).model_copy(update={"options": options})
+    run = train(config, tmp_path, device="cpu")
+    assert run.record.networks["classifier"].history[-1].held_out_accuracy > 0.4
+    x = torch.rand(3, 3, 32, 32)
+    with torch.inference_mode():
+        found = Predictor(run).outputs(x)
+    assert ("own_score" in found) == run.method.has_own_score
+
+
+def test_images_of_a_frozen_network_are_not_mixed(weights, tmp_path) -> None:
+    with pytest.raises(UserError, match=r"'pixmix' cannot be trained on this data: .* fixed"):
+        train(frozen(weights, "pixmix"), tmp_path / "out", device="cpu")

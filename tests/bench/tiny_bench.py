@@ -7,8 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import timm
 import torch
-from child_processes import FORKSERVER, kill_self_in
+from child_processes import kill_self_in
+from safetensors.torch import save_file
+from sklearn.datasets import load_digits
+from torch.nn.functional import interpolate
 
 from dpn_plugin.bench import (
     Executor,
@@ -20,18 +24,6 @@ from dpn_plugin.bench import (
 )
 from dpn_plugin.runs import EpochRecord
 from dpn_plugin.training import StepMetrics
-
-FORKSERVER.set_forkserver_preload(
-    [
-        "dpn_plugin.bench",
-        "dpn_plugin.cli.bench",
-        "dpn_plugin.cli.progress",
-        "pytorch_ood.loss",
-        "pytorch_ood.dataset.img",
-        "sklearn.datasets",
-        "tiny_bench",
-    ]
-)
 
 POINTS = """
 title = "Points"
@@ -86,6 +78,29 @@ stem = "small"
 epochs = 2
 drop_rate = 0.2
 """
+
+
+#: heads on frozen features, with weights that are given to ``bench``
+FROZEN = {
+    "epochs = 2": "epochs = 2\nimage_size = 32\nfreeze = true",
+    'stem = "small"\n': "",
+    '["baseline"]': '["baseline", "dpn-minus"]',
+    '"dpn-mi"]': '"dpn-mi", "knn"]',
+}
+
+
+def write_base_weights(folder: Path) -> Path:
+    """Write weights of a network whose features separate digits, and return the file."""
+    path = folder / "base.safetensors"
+    torch.manual_seed(0)
+    model = timm.create_model("test_resnet", num_classes=9)
+    images = torch.from_numpy(load_digits().images[:300] / 8 - 1).float()[:, None]
+    images = interpolate(images.expand(-1, 3, -1, -1), (32, 32), mode="bilinear")
+    with torch.no_grad():
+        for _ in range(30):
+            model(images)  # random layers with fitted batch norms give features that separate
+    save_file(model.state_dict(), path)
+    return path
 
 
 class RecordingMonitor:

@@ -137,6 +137,13 @@ ASSIGNMENTS = [
     _points("--method deep-ensemble -o members=many", "members"),
     _points("--method deep-ensemble -o member=2", "Did you mean 'members'?"),
     _points("--method dpn-minus -o lambda_oot=0 --outliers synthetic:gaussians-ood", "lambda_out"),
+    _points("--method cac -o magnitud=3", "Did you mean 'magnitude'?"),
+    _points("--method logit-norm -o t=warm", "t must be a finite number, not 'warm'"),
+    _points(
+        "--method vos -o sample_number=few", "sample_number must be a finite number, not 'few'"
+    ),
+    _images("--method pixmix -o bta=3", "Did you mean 'beta'?"),
+    _images("--method pixmix -o k=0", "k must be a whole number of 1 or more, not 0"),
 ]
 
 LAUNCHERS = [
@@ -148,6 +155,9 @@ LAUNCHERS = [
 
 MISMATCHES = [
     _points("--method dpn-minus", "Methods that need none"),
+    _points("--method energy-ft", "'energy-ft' needs outliers to train with"),
+    _points("--method pixmix", "it mixes images with fractals, not points"),
+    _points("--method scone", "No method trains with the loss 'energy-margin' of pytorch-ood"),
     _points("--method oe --outliers folder:nowhere", "folder:nowhere was not found"),
     _images("--method oe --outliers folder:digits", "digits"),
     _images("--method oe --outliers synthetic:gaussians-ood", "holds points"),

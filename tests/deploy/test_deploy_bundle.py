@@ -268,3 +268,14 @@ def test_a_bundle_of_a_frozen_run_holds_the_network_below_the_head(tmp_path: Pat
     assert torch.equal(found.detectors["knn"].score, expected.detectors["knn"].score)
     with pytest.raises(UserError, match=r"base\.safetensors"):
         run.load_network(run.method.networks[0])
+
+
+def test_a_bundle_scores_with_what_the_loss_has_trained() -> None:
+    bundle = load_bundle(bundle_folder("confidence", ("own-score", "dpn-maxp")), "cpu")
+    images = tensors(0, 1, 2)
+    with torch.inference_mode():
+        outputs = bundle.scorer.predictor.outputs(bundle.scorer.run.transform(images))
+    found = bundle(images).detectors["own-score"].score
+    torch.testing.assert_close(found, outputs["own_score"].double())
+    with pytest.raises(UserError, match="has no 'own-score'"):
+        bundle_folder("dpn-minus", ("own-score",))

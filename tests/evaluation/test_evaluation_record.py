@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpn_plugin._files import json_hash
+from dpn_plugin._records import json_hash
 from dpn_plugin.evaluation import (
     EVALUATION_FILE,
     DetectorEvaluation,

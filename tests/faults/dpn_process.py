@@ -48,6 +48,8 @@ class Dpn:
     :param signal: the signal that the process sends itself just before event ``at``
     :param at: the number of an event, from 0
     :param largest: the largest size of a file in bytes
+    :param small: bytes of decoded images that are held in memory rather than in a cache
+    :param chunk: batches of a forward pass between two chunks
     :param clock: seed of a clock that jumps by days whenever it is read or a file is renamed
     """
 
@@ -57,6 +59,8 @@ class Dpn:
     signal: int = signal.SIGKILL
     at: int = -1
     largest: int | None = None
+    small: int | None = None
+    chunk: int | None = None
     clock: int | None = None
     number: int = field(default_factory=lambda: next(_numbers), init=False)
     process: Any = field(default=None, init=False)
@@ -109,8 +113,10 @@ def _run_dpn(self: Dpn) -> None:
     import torch
 
     from dpn_plugin.cli import main
+    from dpn_plugin.outputs import forward_pass
 
     torch.set_num_threads(1)
+    forward_pass.CHUNK = self.chunk or forward_pass.CHUNK
     output = os.open(self.log("output"), os.O_WRONLY | os.O_CREAT)
     for number in (1, 2):
         os.dup2(output, number)
@@ -122,6 +128,10 @@ def _run_dpn(self: Dpn) -> None:
     if self.largest is not None:
         hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
         resource.setrlimit(resource.RLIMIT_FSIZE, (self.largest, hard))
+    if self.small is not None:
+        from dpn_plugin.data import storage
+
+        storage.SMALL = self.small
     sys.argv = ["dpn", "bench", str(self.suite), "--out", str(self.out), "--device", "cpu"]
     sys.argv += self.arguments
     main()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tiny_bench import DIGITS, POINTS
 
-from dpn_plugin._files import Record, read_record
+from dpn_plugin._records import Record, read_record
 from dpn_plugin.bench import BENCH_FILE, BenchRecord
 from dpn_plugin.evaluation import (
     EVALUATION_FILE,

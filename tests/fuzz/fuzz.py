@@ -31,7 +31,7 @@ with atheris.instrument_imports(include=["dpn_plugin", "tomllib", "zipfile", "nu
 
 import torch
 
-from dpn_plugin._files import json_hash
+from dpn_plugin._records import json_hash
 from dpn_plugin.errors import UserError
 from dpn_plugin.outputs.key import EntryRecord
 

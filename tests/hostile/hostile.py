@@ -11,7 +11,7 @@ from typing import Any
 from click.testing import Result
 from typer.testing import CliRunner
 
-from dpn_plugin._files import json_hash
+from dpn_plugin._records import json_hash
 from dpn_plugin.cli import app
 from dpn_plugin.errors import UserError
 

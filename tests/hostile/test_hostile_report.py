@@ -14,7 +14,7 @@ from hostile import NAMES, dpn, files, outcome
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dpn_plugin._files import FORMAT, json_hash
+from dpn_plugin._records import FORMAT, json_hash
 from dpn_plugin.metrics import RESULT_COLUMNS
 from dpn_plugin.outputs import OutputKey, OutputStore
 from dpn_plugin.report import write_report

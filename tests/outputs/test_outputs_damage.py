@@ -12,7 +12,7 @@ import pytest
 import torch
 from sample_outputs import KEY, OTHER_KEY, batches, leftovers, visible
 
-from dpn_plugin._files import json_hash
+from dpn_plugin._records import json_hash
 from dpn_plugin.outputs import OutputStore
 
 

@@ -1,5 +1,6 @@
 """The memory in use does not grow with the size of the outputs."""
 
+import os
 import re
 import subprocess
 import sys
@@ -13,3 +14,17 @@ def test_outputs_of_240_mb_are_written_and_scored_within_120_mb():
     run = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT)
     peak, before = re.search(r"memory (\d+) MiB, of which (\d+) MiB", run.stdout).groups()
     assert int(peak) - int(before) < 120
+
+
+def peak_of_pass(rows: int) -> float:
+    """Return the peak of memory above the imports in MiB."""
+    script = Path(__file__).with_name("large_pass.py")
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, script, str(rows)]
+    run = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
+    return float(run.stdout)
+
+
+def test_a_pass_training_fitting_and_scoring_need_no_more_memory_for_more_features():
+    """100,000 rows are 390 MiB; nothing may hold more than a part of them."""
+    assert peak_of_pass(100_000) - peak_of_pass(5_000) < 100

@@ -115,26 +115,25 @@ def test_the_caller_can_compute_gradients_between_two_batches(
         outputs.collect(["test"])
 
 
-def test_all_batches_are_computed_even_if_they_cannot_be_stored(
+def test_a_pass_ends_with_the_first_batch_that_cannot_be_stored(
     outputs: RunOutputs, calls: list[int]
 ) -> None:
-    # other processes wait until every batch is handed in
     outputs.store.root.write_text("not a folder")
     with pytest.raises(CannotWrite, match="Cannot write"):
         outputs.collect(["test"])
-    assert calls == [256, 256, 88]
+    assert calls == []
 
 
-def test_a_failure_between_two_batches_does_not_end_the_computation(
+def test_a_full_disk_between_two_batches_is_reported(
     outputs: RunOutputs, calls: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*arguments: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("dpn_plugin.outputs.store._RowWriter.append", full)
+    monkeypatch.setattr("dpn_plugin.outputs.rows.RowWriter.append", full)
     with pytest.raises(CannotWrite, match=r"Cannot write .*/outputs/\w{64}: No space left"):
         outputs.collect(["test"])
-    assert calls == [256, 256, 88]
+    assert calls == [256]
 
 
 def test_held_out_samples_of_both_kinds_are_joined(

@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pytorch_ood import api, detector
 
-from dpn_plugin.plugins.pytorch_ood_source import dpn_detectors, kebab_case
+from dpn_plugin.plugins.host_source import kebab_case
+from dpn_plugin.plugins.pytorch_ood_source import dpn_detectors
 
 ENTRIES = list(dpn_detectors())
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pandas as pd
 from sample_bench import SampleBench
 
-from dpn_plugin._files import write_record
+from dpn_plugin._records import write_record
 from dpn_plugin.bench import paper_figures
 from dpn_plugin.metrics import RESULT_COLUMNS
 

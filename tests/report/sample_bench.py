@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from dpn_plugin._files import write_record
+from dpn_plugin._records import write_record
 from dpn_plugin.bench import BenchRecord
 from dpn_plugin.detectors import GaussianKL
 from dpn_plugin.evaluation import DetectorEvaluation, EvaluationRecord, write_scores

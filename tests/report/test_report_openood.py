@@ -11,7 +11,7 @@ import pytest
 from sample_bench import SampleBench
 from typer.testing import CliRunner
 
-from dpn_plugin._files import write_record
+from dpn_plugin._records import write_record
 from dpn_plugin.bench import (
     OPENOOD_BENCHMARKS,
     compare_with_openood,

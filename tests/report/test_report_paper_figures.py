@@ -15,7 +15,7 @@ from PIL import Image
 from sample_bench import SampleBench, evaluation_record, store_outputs
 from typer.testing import CliRunner
 
-from dpn_plugin._files import read_record, write_record
+from dpn_plugin._records import read_record, write_record
 from dpn_plugin.cli import app
 from dpn_plugin.data import load
 from dpn_plugin.evaluation import EvaluationRecord, plane_samples

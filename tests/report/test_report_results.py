@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from sample_bench import SampleBench
 
-from dpn_plugin._files import json_hash
+from dpn_plugin._records import json_hash
 from dpn_plugin.errors import UserError
 from dpn_plugin.report import write_report
 from dpn_plugin.report.results import load_results

@@ -7,7 +7,7 @@ import pytest
 import torch
 from sample_bench import SampleBench
 
-from dpn_plugin._files import write_record
+from dpn_plugin._records import write_record
 from dpn_plugin.evaluation import SampleGroup, SamplesRecord, ShownSample
 from dpn_plugin.evaluation.record import Identity
 from dpn_plugin.evaluation.sample_record import Sources

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from dpn_plugin._files import FORMAT, file_hash, json_hash
+from dpn_plugin._files import file_hash
+from dpn_plugin._records import FORMAT, json_hash
 from dpn_plugin.errors import CannotWrite, UserError
 from dpn_plugin.runs import Checkpoints, TrainerState, write_weights
 from dpn_plugin.runs.checkpoint import read_tensors, read_weights

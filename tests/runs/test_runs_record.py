@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from tiny_runs import points
 
 from dpn_plugin._distributed import Processes
-from dpn_plugin._files import FORMAT, DamagedRecord, NewerFormat, json_hash
+from dpn_plugin._records import FORMAT, DamagedRecord, NewerFormat, json_hash
 from dpn_plugin.data import Transform
 from dpn_plugin.errors import UserError
 from dpn_plugin.runs import (

@@ -1,4 +1,4 @@
-"""The detectors of pytorch-ood under the conformance kit; known failures have a reason."""
+"""pytorch-ood's detectors and losses under the conformance kit; known failures have a reason."""
 
 from collections.abc import Callable
 
@@ -29,6 +29,31 @@ HOST_FAILURES = {
         " sample of every class"
     ),
 }
+
+FLOAT64, GRADIENT = "keeps float64 and works in half precision", "has the gradient of its value"
+FLOAT32 = "it sums the losses in float32, whatever the logits are"
+
+#: the same for losses that training calls as they are
+LOSS_FAILURES = {
+    ("loss energy-regularized", "counts ood samples"): (
+        "the energies of the kit's samples are beyond its margin"
+    ),
+    ("loss entropic-open-set", GRADIENT): FLOAT32,
+    ("loss entropic-open-set", FLOAT64): FLOAT32,
+    ("loss logit-norm", "follows the option reduction"): (
+        "it leaves out OOD samples instead of giving them zero; its method trains without any"
+    ),
+    ("loss outlier-exposure", GRADIENT): FLOAT32,
+    ("loss outlier-exposure", FLOAT64): FLOAT32,
+}
+
+
+@parametrize_with_checks(
+    LOSS_FAILURES,
+    losses=["energy-regularized", "entropic-open-set", "logit-norm", "outlier-exposure"],
+)
+def test_a_loss_of_the_host_passes_its_checks(check: Callable[[], None]) -> None:
+    check()
 
 
 @pytest.mark.slow

@@ -141,11 +141,9 @@ def _widths(method: Method, own: TrainingData, known: Measured) -> list[int]:
     if method.averages:
         return [logits, 4, labels, *points]
     widths = [logits, 4 * known.width, labels, *points]
-    return (
-        widths
-        + [logits] * has_relu_evidence(method.networks[0], own.num_classes)
-        + [8] * method.has_ood_classifier
-    )
+    if has_relu_evidence(method.networks[0], own.num_classes):
+        widths.append(logits)
+    return widths + [8] * method.has_ood_classifier
 
 
 def _by_network(runs: Iterable[PlannedRun]) -> list[list[PlannedRun]]:

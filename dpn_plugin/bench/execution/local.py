@@ -14,8 +14,9 @@ from multiprocessing.context import ForkServerProcess
 from traceback import format_exc
 
 from dpn_plugin._signals import stop_on_signals
-from dpn_plugin.bench.benchmark import Benchmark, BenchMonitor, RunResult
+from dpn_plugin.bench.benchmark import Benchmark
 from dpn_plugin.bench.execution.workers import WorkerTracker, carry_out_remotely
+from dpn_plugin.bench.executor import BenchMonitor, RunResult
 from dpn_plugin.bench.plan import Plan
 from dpn_plugin.bench.sharing import next_ready
 from dpn_plugin.data import SharedSets, default_workers

@@ -14,9 +14,10 @@ from typing import Any
 import torch
 
 from dpn_plugin._files import write_text
-from dpn_plugin.bench.benchmark import Benchmark, BenchMonitor, RunResult
+from dpn_plugin.bench.benchmark import Benchmark
 from dpn_plugin.bench.execution.ray_scheduler import RayScheduler, Resources
 from dpn_plugin.bench.execution.workers import WorkerTracker
+from dpn_plugin.bench.executor import BenchMonitor, RunResult
 from dpn_plugin.errors import UserError
 
 #: prefixes of variables that workers get: which plugins to load, where weights are cached

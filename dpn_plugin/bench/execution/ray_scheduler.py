@@ -6,7 +6,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from dpn_plugin.bench.benchmark import RunResult
 from dpn_plugin.bench.execution.ray_task import (
     TRAINED,
     FileTransfer,
@@ -15,6 +14,7 @@ from dpn_plugin.bench.execution.ray_task import (
     stream_messages,
 )
 from dpn_plugin.bench.execution.workers import WorkerTracker
+from dpn_plugin.bench.executor import RunResult
 from dpn_plugin.bench.plan import Plan
 from dpn_plugin.bench.sharing import next_ready, sibling_folders
 

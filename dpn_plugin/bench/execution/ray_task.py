@@ -10,8 +10,8 @@ from pathlib import Path
 from queue import Queue
 
 from dpn_plugin._files import cannot_write, creating_folder
-from dpn_plugin.bench.benchmark import RunResult
 from dpn_plugin.bench.execution.workers import Message, carry_out_remotely
+from dpn_plugin.bench.executor import RunResult
 from dpn_plugin.bench.plan import Plan
 from dpn_plugin.errors import UserError
 

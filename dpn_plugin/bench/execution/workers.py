@@ -8,8 +8,9 @@ from typing import Any
 import torch
 
 from dpn_plugin._distributed import Processes
-from dpn_plugin.bench.benchmark import Benchmark, BenchMonitor, RunMonitor, RunResult
+from dpn_plugin.bench.benchmark import Benchmark
 from dpn_plugin.bench.data import SuiteData, load_suite_data
+from dpn_plugin.bench.executor import BenchMonitor, RunMonitor, RunResult
 from dpn_plugin.bench.plan import Plan
 from dpn_plugin.data import SharedSets
 from dpn_plugin.errors import CannotWrite, UserError

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from dpn_plugin._files import json_hash
+from dpn_plugin._records import json_hash
 from dpn_plugin.bench.planned_run import PlannedRun
 from dpn_plugin.bench.search.record import (
     SearchRecord,

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from dpn_plugin._files import DamagedRecord, Record, read_record
+from dpn_plugin._records import DamagedRecord, Record, read_record
 from dpn_plugin.bench.search.space import Space, Value
 
 SEARCH_FOLDER = "search"

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from dpn_plugin._distributed import Processes
-from dpn_plugin._files import write_record
+from dpn_plugin._records import write_record
 from dpn_plugin.bench.planned_run import PlannedRun
 from dpn_plugin.bench.search.method_search import MethodSearch
 from dpn_plugin.bench.search.record import SearchRecord, TrialRecord

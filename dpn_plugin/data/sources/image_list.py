@@ -36,6 +36,6 @@ def images_of_list(path: Path, root: Path, source: str) -> LazyImages:
             raise UserError(f"{source}: {path} names {file}, which is not in {root}.")
     try:
         labels = torch.tensor(listed.labels, dtype=torch.int64)
-    except (OverflowError, RuntimeError) as error:
+    except (OverflowError, RuntimeError, ValueError) as error:
         raise UserError(f"{source}: {path} has a label that is too large: {error}") from error
     return images_of_files(listed.files, source, labels)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dpn_plugin._files import (
+from dpn_plugin._records import (
     FORMAT,
     DamagedRecord,
     NewerFormat,
