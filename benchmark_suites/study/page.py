@@ -38,6 +38,8 @@ _READING = """\
   and the noise are not.
 - The questions were fixed before the study was run, each method with its own measure. "The best
   pair" of a suite is chosen on the test data, and its lead is a little too large.
+- On a frozen network, detectors of features alone (`mahalanobis`, `knn`) score alike for all
+  methods; they are shown for the baseline.
 - Seconds are means of one run; other work on the machine counts.
 - Of many comparisons of equals, one in forty is called "ahead", and one in forty "behind", by
   chance.

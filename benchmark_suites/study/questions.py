@@ -133,4 +133,4 @@ def _without_means(results: Results, rows: Sequence[PairedRow]) -> tuple[PairedR
 
 
 def _capital(text: str) -> str:
-    return text[0].upper() + text[1:]
+    return text if text.startswith("kNN") else text[0].upper() + text[1:]
