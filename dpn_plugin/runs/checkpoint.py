@@ -1,6 +1,7 @@
 """Checkpoints and weights: whole or absent, verified when read, and without arbitrary pickles."""
 
 import shutil
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -54,10 +55,17 @@ class Checkpoints:
     :param folder: where they are
     :param owner: a hash of everything that decides the training; checkpoints of another owner are
         ignored
+    :param seconds_between: the least time between two checkpoints, for trainings whose epochs are
+        shorter than a checkpoint takes to reach the disk
     """
 
-    def __init__(self, folder: Path, owner: str) -> None:
-        self.folder, self.owner = folder, owner
+    def __init__(self, folder: Path, owner: str, seconds_between: float = 0.0) -> None:
+        self.folder, self.owner, self.seconds_between = folder, owner, seconds_between
+        self._saved = time.monotonic()
+
+    def is_due(self) -> bool:
+        """Return whether enough time has passed since the last checkpoint or the start."""
+        return time.monotonic() - self._saved >= self.seconds_between
 
     def save(
         self,
@@ -79,6 +87,7 @@ class Checkpoints:
                 self._write(temporary, state, weights, optimizer)
         except (RuntimeError, SafetensorError) as error:  # how torch and safetensors report ENOSPC
             raise cannot_write(path, error) from error
+        self._saved = time.monotonic()
         for old in self._newest_first()[2:]:
             shutil.rmtree(old, ignore_errors=True)
 

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
@@ -48,12 +49,10 @@ class GroupedTask(ClassificationTask):
         self.amp = amp
         self.teachers = tuple(teachers)  # not a ModuleList: they are neither trained nor saved
 
-    def forward(
-        self, input: Tensor, target: Tensor, soft: Tensor | None = None
-    ) -> dict[str, Tensor]:
+    def forward(self, input: Tensor, target: Tensor, soft: Tensor | None = None) -> dict[str, Any]:
         """
-        Return ``loss``, the sum of ``loss_in`` and ``loss_out``, the logits as ``output``, and the
-        number of correct predictions as ``correct``.
+        Return ``loss``, the sum of ``loss_in`` and ``loss_out``, the logits as ``output``, the
+        number of correct predictions as ``correct`` and of in-domain samples as ``in_domain``.
 
         :param input: ready for the model
         :param target: labels; below 0 is OOD
@@ -69,24 +68,32 @@ class GroupedTask(ClassificationTask):
         Return the float32 logits of ``model``, and beside them those of the teachers; all outputs
         for a loss that reads more than logits.
         """
-        with torch.autocast(input.device.type, dtype=torch.bfloat16, enabled=self.amp):
+        with self._precision(input.device.type):
             if isinstance(self.criterion, FeatureLoss):
                 backbone = unwrap_model(model)
                 found = backbone.outputs(input)
                 parts = found.logits.float(), found.features.float()
                 return NetworkOutputs(*parts, backbone.branch, backbone.head)
             own = model(input).float()
+            if not self.teachers:
+                return own
             with torch.no_grad():
                 others = [teacher(input).float() for teacher in self.teachers]
-        return torch.cat([own, *others], dim=1) if others else own
+        return torch.cat([own, *others], dim=1)
+
+    def _precision(self, device: str) -> AbstractContextManager[Any]:
+        # autocast takes as long as a small layer, also where it is disabled
+        return torch.autocast(device, dtype=torch.bfloat16) if self.amp else nullcontext()
 
     @staticmethod
-    def losses(criterion: Any, outputs: Any, target: Tensor, *soft: Tensor) -> dict[str, Tensor]:
-        """Return the parts of the loss and the number of correct predictions."""
+    def losses(criterion: Any, outputs: Any, target: Tensor, *soft: Tensor) -> dict[str, Any]:
+        """Return the parts of the loss, and the numbers of correct and of in-domain samples."""
         logits = _logits(outputs)
         if not _all_finite(logits.detach()):
             raise NonFinite("the logits are not finite")
-        loss_in, loss_out = _group_means(criterion(outputs, target, *soft), target >= 0)
+        in_domain = target >= 0
+        count = int(in_domain.sum())
+        loss_in, loss_out = _group_means(criterion(outputs, target, *soft), in_domain, count)
         loss = loss_in + loss_out
         if not math.isfinite(loss.item()):
             raise NonFinite("the loss is not finite")
@@ -99,6 +106,7 @@ class GroupedTask(ClassificationTask):
             "loss_in": loss_in.detach(),
             "loss_out": loss_out.detach(),
             "correct": correct,
+            "in_domain": count,
         }
 
 
@@ -121,9 +129,9 @@ def _all_finite(values: Tensor) -> bool:
     return math.isfinite(values.sum().item()) or bool(torch.isfinite(values).all())
 
 
-def _group_means(values: Tensor, in_domain: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the means over the in-domain and the OOD samples; zero if there are none."""
-    if in_domain.all():
+def _group_means(values: Tensor, in_domain: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """Return the means over the ``count`` in-domain and the OOD samples; zero if there are none."""
+    if count == len(values):
         # the same to the last bit, also the gradient: all weights are 1, and zero is added
         return values.sum() / values.new_tensor(len(values)), values.new_zeros(())
     return group_mean(values, in_domain), group_mean(values, ~in_domain)
@@ -164,8 +172,8 @@ def held_out_metrics(
     return {"held_out_loss": loss, "held_out_accuracy": correct / max(1.0, count)}
 
 
-def _sums(result: dict[str, Tensor], y: Tensor) -> Tensor:
-    inside = int((y >= 0).sum())
+def _sums(result: dict[str, Any], y: Tensor) -> Tensor:
+    inside = result["in_domain"]
     outside = len(y) - inside
     losses = [float(result["loss_in"]) * inside, float(result["loss_out"]) * outside]
     return torch.tensor([*losses, inside, outside, int(result["correct"])], dtype=torch.float64)

@@ -112,8 +112,10 @@ class Trainer:
         self.history.append(self._epoch_record(epoch, images, time.monotonic() - start))
         self.sums = {}
         self._select()
-        self._save()
-        if self.processes.any(stop.requested) and self.step < self._total_steps():
+        stopping = self.processes.any(stop.requested) and self.step < self._total_steps()
+        if stopping or self.processes.any(self.checkpoints.is_due()):
+            self._save()
+        if stopping:
             stop.stop(f"after epoch {epoch + 1} of {self.recipe.total_epochs}")
 
     def _train_step(self, inputs: Tensor, labels: Tensor, epoch: int) -> StepMetrics:
@@ -136,7 +138,7 @@ class Trainer:
         self.optimizer.step()
         self.task.update_ema(step=self.step)
         loss, loss_in, loss_out = _floats(*(result[n] for n in ("loss", "loss_in", "loss_out")))
-        accuracy = int(result["correct"]) / max(1, int((labels >= 0).sum()))
+        accuracy = int(result["correct"]) / max(1, result["in_domain"])
         return StepMetrics(loss, loss_in, loss_out, accuracy)
 
     def _begin_epoch(self, epoch: int) -> None:
@@ -263,7 +265,8 @@ class Trainer:
         return self.recipe.total_epochs * len(self.batches)
 
     def _diverged(self, what: str) -> UserError:
-        kept = "The last good checkpoint is kept" if self.history else "Nothing was saved yet"
+        saved = self.checkpoints.find_newest() is not None
+        kept = "The last good checkpoint is kept" if saved else "Nothing was saved yet"
         return UserError(
             f"Training stopped at step {self.step + 1}: {what} (learning rate "
             f"{self.optimizer.param_groups[0]['lr']:g}). Lower the rate, clip gradients "
