@@ -1,5 +1,6 @@
 """The torch.distributed processes of one run; usually there is one."""
 
+import atexit
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -55,6 +56,9 @@ class Processes:
                 "WORLD_SIZE or SLURM_NTASKS asks for several processes, which cannot be started: "
                 f"{error}. Start them with torchrun, or unset the variable."
             ) from error
+        if info["world_size"] > 1:
+            # threads of a group that still exists when Python ends abort the process
+            atexit.register(_leave)
         return cls(torch.device(info["device"]), info["global_rank"], info["world_size"])
 
     @property
@@ -133,3 +137,8 @@ def _check_device(device: str) -> None:
     except (RuntimeError, AssertionError) as error:
         reason = str(error).splitlines()[0]
         raise UserError(f"device {device!r} cannot be used on this machine: {reason}") from error
+
+
+def _leave() -> None:
+    if dist.is_initialized():
+        dist.destroy_process_group()

@@ -20,8 +20,7 @@ from dpn_plugin.data import (
     join,
     set_aside,
 )
-from dpn_plugin.errors import UserError, choices
-from dpn_plugin.plugins import registry
+from dpn_plugin.errors import UserError
 from dpn_plugin.runs import Method, Network, TrainConfig, View
 
 
@@ -230,11 +229,9 @@ def _load_outliers(
 ) -> Samples:
     samples, calibration = in_domain
     if not config.outliers:
-        methods = {name: registry.load("methods", name) for name in registry.list_methods()}
-        without = [n for n, each in methods.items() if each.trains and not each.needs_outliers]
         raise UserError(
-            f"Method {method.name!r} needs outliers to train with, and none were given. "
-            f"Methods that need none: {choices(without)}."
+            f"Method {method.name!r} needs outliers to train with, and none were given. Methods "
+            "that need none are, for example, 'baseline', 'edl' and 'deep-ensemble'."
         )
     sets = [datasets.load_like(samples, spec) for spec in config.outliers]
     shape = tuple(samples.inputs.shape[1:])

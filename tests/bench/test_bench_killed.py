@@ -32,7 +32,7 @@ def check_same_results(undisturbed: Path, out: Path) -> None:
     [
         ("dpn_plugin.training.network.write_weights", 2),
         ("dpn_plugin.outputs.store.creating_folder", 3),
-        ("dpn_plugin.outputs.store.write_record", 2),
+        ("dpn_plugin.outputs.entry.write_record", 2),
         ("dpn_plugin.evaluation.evaluate.detector_rows", 2),
         ("dpn_plugin.evaluation.evaluate.write_evaluation", 6),
         ("dpn_plugin._files._sync", 40),

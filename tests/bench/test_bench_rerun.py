@@ -250,6 +250,7 @@ def test_relative_paths_start_from_the_suite_file(tmp_path: Path, monkeypatch) -
         "selection": "classes=3-",
         "samples": 30,
         "dropped": 0,
+        "damaged": 0,
         "classes": [],
     }
     assert found["in_domain_test"]["samples"] == 18

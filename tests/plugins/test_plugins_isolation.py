@@ -109,7 +109,7 @@ def test_a_good_plugin_among_bad_ones_gives_its_entries(report: Any) -> None:
 
 def test_all_built_in_entries_are_listed_among_bad_plugins(report: Any) -> None:
     own = [each["entries"] for each in report["plugins"] if each["package"] == "dpn-plugin"]
-    assert len(own[0]["detectors"]) == 8
+    assert len(own[0]["detectors"]) == 10
     assert len(own[1]["detectors"]) >= 35
     assert not failures_of(report, "dpn-plugin")
 
