@@ -53,7 +53,7 @@ def commands(suite: str, out: Path, rest: list[str]) -> list[list[str]]:
     if suite != "fashion-frozen":
         return [[*first, *rest]]
     first += ["--weights", str(packaged_weights()), *rest]
-    # all methods have the same features, and these detectors read nothing else
+    # all methods have the same features, and all of these but vim read nothing else
     return [first, [*first, "--methods", "baseline", "--detectors", ",".join(OF_FEATURES)]]
 
 

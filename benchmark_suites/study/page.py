@@ -31,15 +31,16 @@ behind is undecided.
 _READING = """\
 ## How to read this
 
-- `oe`, `binary` and all `dpn-*` methods are trained with outliers; `baseline`, `mcdp`,
-  `deep-ensemble` and `edl` are not. That is a difference of settings, and often the largest one.
+- `oe`, `binary`, `energy-ft`, `mixoe` and all `dpn-*` methods are trained with outliers; all others
+  are not. That is a difference of settings, and often the largest one.
 - Test sets that are like the outliers of the training are the easy ones for methods with outliers.
   `quickdraw` has other classes of drawings than the outliers, but they are drawings, too; `mnist`
   and the noise are not.
-- The questions were fixed before the study was run, each method with its own measure. "The best
-  pair" of a suite is chosen on the test data, and its lead is a little too large.
-- On a frozen network, detectors of features alone (`mahalanobis`, `knn`) score alike for all
-  methods; they are shown for the baseline.
+- The questions were fixed before the study was run, each method with its own measure, but after a
+  look at an earlier table of frozen features with similar figures. "The best pair" of a suite is
+  chosen on the test data, and its lead is a little too large.
+- On a frozen network, detectors of features alone (`mahalanobis`, `mahalanobis-pp`, `knn`) score
+  alike for all methods; they are shown for the baseline, and so is `vim`, which also reads logits.
 - Seconds are means of one run; other work on the machine counts.
 - Of many comparisons of equals, one in forty is called "ahead", and one in forty "behind", by
   chance.
