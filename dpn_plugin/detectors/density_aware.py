@@ -116,9 +116,10 @@ class DensityAware(FeaturesDetector):
         """
         if self.means is None or self.inverses is None or self.constants is None:
             raise RequiresFittingException
-        centred = (features.double().unsqueeze(1) - self.means).unsqueeze(-1)
-        distances = (self.inverses @ centred).squeeze(-1).square().sum(dim=-1)
-        return torch.logsumexp(self.constants - 0.5 * distances, dim=1)
+        centred = features.double() - self.means.unsqueeze(1)  # K x B x D
+        # one product for each class: with the samples first, torch would copy the factors for each
+        distances = torch.bmm(centred, self.inverses.mT).square().sum(dim=-1)
+        return torch.logsumexp(self.constants - 0.5 * distances.T, dim=1)
 
     def scaled_logits(self, features: Tensor) -> Tensor:
         """

@@ -34,7 +34,7 @@ SPEED = Speed(step=(0.5, 0.8), forward=0.01, save=2.0, weights=1000, memory=700)
 
 
 def test_training_is_steps_selection_and_checkpoints() -> None:
-    work = Work(steps=(10, 20), step_images=(32, 48), epochs=3, held_out=300, weight_files=2)
+    work = Work(steps=(10, 20), step_images=(32, 48), saves=3, held_out=300, weight_files=2)
     cost = run_cost(work, SPEED)
     assert cost.seconds == pytest.approx(10 * 0.5 + 20 * 0.8 + 300 * 0.01 + 3 * 2.0)
     assert cost.images == cost.forwards == 10 * 32 + 20 * 48 + 300

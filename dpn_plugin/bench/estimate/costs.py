@@ -62,7 +62,7 @@ class Work:
 
     :param steps: training steps without and with outliers
     :param step_images: images of such steps
-    :param epochs: all epochs of all networks, each with a checkpoint
+    :param saves: checkpoints of all networks
     :param held_out: images that select the weights, in all epochs
     :param collected: images whose outputs are stored
     :param networks: networks, or passes with dropout, that give these outputs
@@ -78,7 +78,7 @@ class Work:
 
     steps: tuple[int, int] = (0, 0)
     step_images: tuple[int, int] = (0, 0)
-    epochs: int = 0
+    saves: int = 0
     held_out: int = 0
     collected: int = 0
     networks: int = 1
@@ -123,7 +123,7 @@ def run_cost(work: Work, speed: Speed, base_memory: int = 0) -> Cost:
     passes = float(work.collected * work.networks)
     passes += work.fitted * work.fit_passes + work.scored * work.score_passes
     training = sum(n * step for n, step in zip(work.steps, speed.step, strict=True))
-    training += work.held_out * speed.forward + work.epochs * speed.save
+    training += work.held_out * speed.forward + work.saves * speed.save
     return Cost(
         images=trained + work.held_out + work.collected + work.fitted + work.scored,
         forwards=trained + work.held_out + passes,

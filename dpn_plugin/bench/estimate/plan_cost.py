@@ -117,7 +117,8 @@ def _training(run: PlannedRun, networks: Sequence[Network], own: TrainingData) -
     return Work(
         steps=(steps[0], steps[1]),
         step_images=(images[0], images[1]),
-        epochs=recipe.total_epochs * len(trained),
+        # heads are saved every few seconds, which takes no time beside their training
+        saves=0 if is_frozen(run.config) else recipe.total_epochs * len(trained),
         held_out=held_out,
     )
 
