@@ -141,12 +141,14 @@ def print_not_run(out: Path) -> None:
     """Print what has no figures and why, one line for each reason."""
     from dpn_plugin.bench import read_bench_record
 
-    reasons: dict[tuple[str, str], list[str]] = {}
+    # detectors and seeds that have a reason in common, in order
+    groups: dict[tuple[str, str], tuple[dict[str, None], dict[str, None]]] = {}
     for each in read_bench_record(out).not_run:
-        parts = (each.detector, each.detector and "on", each.method, each.dataset)
-        title = " ".join(filter(None, parts))
-        reasons.setdefault((title, each.reason), []).append(str(each.seed))
-    for (title, reason), seeds in reasons.items():
+        where = " ".join(filter(None, (each.detector and "on", each.method, each.dataset)))
+        detectors, seeds = groups.setdefault((where, each.reason), ({}, {}))
+        detectors[each.detector or ""] = seeds[str(each.seed)] = None
+    for (where, reason), (detectors, seeds) in groups.items():
+        title = " ".join(filter(None, (", ".join(detectors), where)))
         runs = f" ({len(seeds)} runs)" if len(seeds) > 1 else ""
         typer.echo(f"Not run: {title}{runs}: {reason}")
 

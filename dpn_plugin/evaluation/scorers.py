@@ -192,8 +192,8 @@ class AverageScorer(Scorer):
         super().__init__(outputs)
         if name not in FOR_AVERAGES:
             raise NotApplicable(
-                f"{outputs.run.method.name} averages predictions, which have no {name} score; "
-                f"those with one are {', '.join(FOR_AVERAGES)}."
+                f"{outputs.run.method.name} averages predictions, and only "
+                f"{', '.join(FOR_AVERAGES)} score those."
             )
         self.name = name
 
