@@ -28,6 +28,9 @@ interval is a bootstrap over test samples and seeds, see [](suites.md). What is 
 behind is undecided.
 """
 
+#: so many pairs that the best one is not ahead of are named
+_NAMED = 5
+
 _READING = """\
 ## How to read this
 
@@ -86,11 +89,12 @@ def _winners(results: Results) -> str:
 def _winner(suite: str, group: str, rows: Sequence[PairedRow]) -> str:
     first = rows[0]
     ahead = [row for row in rows if row.paired.verdict == "ahead"]
+    undecided = [row for row in rows if row.paired.verdict != "ahead"]
     rest = [
-        f"{described(row.other)} ({points(-row.paired.difference)})"
-        for row in rows
-        if row.paired.verdict != "ahead"
+        f"{described(row.other)} ({points(-row.paired.difference)})" for row in undecided[:_NAMED]
     ]
+    if len(undecided) > _NAMED:
+        rest.append(f"and {len(undecided) - _NAMED} more")
     start = (
         f"**{suite}, {group}**: the best pair is {described(first.reference)} with "
         f"{100 * first.reference_auroc:.1f} % AUROC, ahead of {len(ahead)} of {len(rows)} others"

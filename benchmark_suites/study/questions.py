@@ -61,12 +61,12 @@ QUESTIONS = (
 
 
 def described(pair: Pair) -> str:
-    """Return a pair as people read it, e.g. ``kNN on the baseline``."""
+    """Return a pair as people read it, e.g. ``kNN on baseline``."""
     method, detector = _NAMES.get(pair[0], pair[0]), _DETECTORS.get(pair[1], pair[1])
     if not detector:
         return method
     of_features = pair[1] in ("knn", "mahalanobis-pp")
-    return f"{detector} on the {method}" if of_features else f"{method} ({detector})"
+    return f"{detector} on {method}" if of_features else f"{method} ({detector})"
 
 
 @dataclass(frozen=True)
