@@ -18,7 +18,7 @@ _START = """\
 
 # Results: who wins where
 
-All methods, many detectors, the same data, seeds and budgets. `tox -e study` trains and measures
+Many methods and detectors, the same data, seeds and budgets. `tox -e study` trains and measures
 everything on this page and writes it: figures, verdicts, and the sentences that depend on them.
 The networks are small and the sets are cut, so that it takes minutes on two cores: read the
 differences, not the levels.
