@@ -17,7 +17,10 @@ from dpn_plugin.training import train
     [
         (points(backbone="resnet19"), "Unknown backbone 'resnet19'. Did you mean .*'resnet18'"),
         (points("dpn-minsu"), "Unknown method 'dpn-minsu'. Did you mean 'dpn-minus'"),
-        (points("oe", outliers=None), "'oe' needs outliers .* need none: 'baseline'"),
+        (
+            points("oe", outliers=None),
+            "'oe' needs outliers .* need none are, for example, 'baseline'",
+        ),
         (points(in_domain="sklearn:digit"), "'digit'. Did you mean 'digits'"),
         (points(in_domain="npz:no.npz"), "npz:no.npz was not found"),
         (points(in_domain="synthetic:gaussians-ood"), "no label or a negative one"),
