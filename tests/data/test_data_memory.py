@@ -2,7 +2,6 @@
 
 import multiprocessing
 import os
-import threading
 import time
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 import torch
 from child_processes import FORKSERVER
 from PIL import Image
+from private_memory import PeakPrivate
 
 from dpn_plugin.data import (
     Batches,
@@ -51,34 +51,6 @@ def photographs(folder, options):
         channels=3,
         storage=options,
     )
-
-
-def status(field):
-    lines = Path("/proc/self/status").read_text("ascii").splitlines()
-    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(field))
-
-
-class PeakPrivate(threading.Thread):
-    """
-    Samples the private memory of this process until :meth:`stop` returns its peak.
-
-    Pages of a mapped file do not count: they are the system's cache, which all processes share, and
-    how many of them are mapped at a time is the system's choice.
-    """
-
-    def __init__(self):
-        super().__init__(daemon=True)
-        self.peak, self.ended = 0, threading.Event()
-        self.start()
-
-    def run(self):
-        while not self.ended.wait(0.002):
-            self.peak = max(self.peak, status("RssAnon"))
-
-    def stop(self):
-        self.ended.set()
-        self.join()
-        return self.peak
 
 
 def read_all(folder, options, results):

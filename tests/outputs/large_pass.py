@@ -1,4 +1,4 @@
-"""Print the peak memory of a pass over so many features, and of their use, in MiB."""
+"""Print the peak of private memory of a pass over so many features, and of their use, in MiB."""
 
 import sys
 import tempfile
@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import torch
+from private_memory import PeakPrivate, private_bytes
 from torch import Tensor
 
-from benchmark_suites.speed.memory import peak_mib
 from dpn_plugin._distributed import Processes
 from dpn_plugin.data import Batches, Samples
 from dpn_plugin.detectors import create_detector, fit, scores
@@ -42,7 +42,7 @@ def use(rows: int, store: OutputStore) -> None:
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    before = peak_mib()
+    before, memory = private_bytes(), PeakPrivate()
     with tempfile.TemporaryDirectory() as folder:
         use(int(sys.argv[1]), OutputStore(Path(folder)))
-    print(peak_mib() - before)
+    print((memory.stop() - before) / 2**20)
