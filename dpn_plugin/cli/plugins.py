@@ -5,8 +5,8 @@ from typing import Any
 
 import typer
 
-from dpn_plugin.cli.output import JsonOption, print_json, print_note, print_table
-from dpn_plugin.plugins import KINDS, Plugin
+from dpn_plugin.cli.output import JsonOption, print_json, print_table
+from dpn_plugin.plugins import KINDS, Plugin, host_problems
 from dpn_plugin.plugins import plugins as load_plugins
 
 
@@ -14,14 +14,17 @@ def plugins(as_json: JsonOption = False) -> None:
     """
     Show the plugins, and those that failed.
 
-    The hosts are not imported, which would take seconds: what fails when pytorch-ood or timm get
-    the names is shown by dpn doctor.
+    Imports pytorch-ood and timm, which takes seconds: some failures appear only when the hosts get
+    the names.
     """
+    problems = host_problems()
     if as_json:
-        print_json({"plugins": plugin_records(), "failures": failure_records()})
-    else:
-        print_plugins()
-        print_note("What fails when pytorch-ood or timm are imported is shown by `dpn doctor`.")
+        print_json({"plugins": plugin_records(), "failures": failure_records(), "hosts": problems})
+        return
+    print_plugins()
+    if problems:
+        typer.echo()
+        print_table("hosts", ("host", "what went wrong"), list(problems.items()))
 
 
 def plugin_records() -> list[dict[str, Any]]:

@@ -52,7 +52,6 @@ main()
         *([name, "--help"] for name in COMMANDS),
         ["list", "detectors"],
         ["list", "backbones", "--json"],
-        ["plugins"],
     ],
     ids=" ".join,
 )
