@@ -117,6 +117,17 @@ def test_the_doctor_says_that_it_is_on_and_shows_no_failures(installed: WheelEnv
     }
 
 
+def test_the_list_of_plugins_shows_hosts_that_cannot_be_imported(
+    installed: WheelEnvironment,
+) -> None:
+    code = """
+        import sys; sys.modules["timm"] = None
+        from dpn_plugin.cli import app
+        app(["plugins", "--json"], standalone_mode=False)
+    """
+    assert "cannot be imported" in json.loads(installed.code(code))["hosts"]["timm"]
+
+
 def test_a_package_that_cannot_be_imported_breaks_no_host(installed: WheelEnvironment) -> None:
     # as after deleting a clone that was installed in editable mode
     code = """

@@ -142,9 +142,5 @@ def test_failures_are_in_the_table(report: Any, shared_site: Any) -> None:
     assert "a plugin that prints" not in shown
 
 
-def test_hosts_that_can_be_imported_are_not_listed(report: Any) -> None:
-    assert report["hosts"] == {}
-
-
 def test_the_doctor_fails_if_a_plugin_failed(report: Any, shared_site: Any) -> None:
     assert shared_site.run("-m", "dpn_plugin", "doctor", "--json").returncode == 1
